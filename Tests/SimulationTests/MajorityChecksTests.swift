@@ -108,6 +108,22 @@ struct MajorityCheckTests {
         #expect(bench.invariants == [.readsAreConfirmed])
     }
 
+    /// Two clusters may have given one number to two trackers, and on a shared bus each hears the other's.
+    @Test(arguments: [true, false])
+    func `what a namesake says to the master of a later epoch takes no place of a voter's word`(isConfirmed: Bool) {
+        var bench = scraped
+        bench.step(2) { $0.life = Life(id: 2, incarnation: 99) }
+        bench.send(2, .confirmed(round: 1), epoch: second)
+        let namesake = ClusterMessage(
+            sender: bench.views[2].life, destination: .one(bench.views[2].life), epoch: second,
+            body: .confirmed(round: 1))
+        bench.step(0, .messageReceived(namesake))
+        if isConfirmed { bench.confirm() }
+        bench.step(0, doing: ChecksBench.effects(none, to: 2))
+        // That it takes a number that nobody has given it is another rule's.
+        #expect(bench.invariants.contains(.readsAreConfirmed) != isConfirmed)
+    }
+
     @Test
     func `of five, one other voter is no majority`() {
         var bench = ChecksBench(count: 5)

@@ -37,14 +37,28 @@ struct SweepTests {
         }
     }
 
-    /// Each with the rule: mistakes of the logic (210228, 3000062), and of checkers, which knew too little of what was
+    /// Each with the rule: mistakes of the logic (the first nine), and of checkers, which knew too little of what was
     /// under way.
     ///
     /// A later change of the logic may make another run of a seed: then it proves no more than any other.
     @Test(
         arguments: [
-            (210_228, .classic, .groups, .healedIsAnswered), (1348, .classic, .slips, .replyIsRight),
-            (3_000_062, .rotating, .silence, .answeredSurvives),
+            (210_228, .classic, .groups, .healedIsAnswered), (3_000_062, .rotating, .silence, .answeredSurvives),
+            (5_001_339, .classic, .refusals, .healedIsAnswered), (5_001_368, .paxos, .groups, .healedIsAnswered),
+            (5_001_281, .rotating, .silence, .answeredSurvives),
+            (5_000_154, .rotating, .conjunctions, .talkIsBounded),
+            (5_001_148, .rotating, .duplicates, .answeredSurvives), (6_001_382, .lowest, .stops, .answeredSurvives),
+            (6_001_426, .paxos, .members, .electionsAreFew), (6_000_695, .classic, .refusals, .quorumDecides),
+            (6_001_701, .classic, .conjunctions, .numbersHaveReasons),
+            (1348, .classic, .slips, .replyIsRight),
+            (5_000_012, .classic, .laggards, .preferredIsElected),
+            (5_000_016, .lowest, .damaged, .stopEmptiesSwarms), (5_001_641, .lowest, .groups, .numbersHaveReasons),
+            (5_001_869, .classic, .conjunctions, .talkIsBounded),
+            (5_000_863, .classic, .scrapes, .mergeTakesTheLatest),
+            (5_001_147, .lowest, .refusals, .mergeTakesTheLatest),
+            (5_000_513, .rotating, .scrapes, .readsAreConfirmed),
+            (5_000_087, .paxos, .damaged, .waitingAreAnswered), (5_000_505, .paxos, .groups, .peopleAreTold),
+            (5_001_575, .rotating, .amnesia, .survivorsHaveAll), (5_000_445, .rotating, .crowds, .survivorsHaveAll),
             (3_000_019, .classic, .laggards, .preferredIsElected), (3_000_024, .classic, .laggards, .candidatesEndSoon),
             (3_000_058, .classic, .laggards, .candidatesEndSoon), (3_000_037, .lowest, .laggards, .candidatesEndSoon),
             (3_000_000, .paxos, .laggards, .preferredIsElected), (3_000_114, .paxos, .laggards, .preferredIsElected),

@@ -20,19 +20,41 @@ struct Aborts: Sendable {
     /// decided, is void.
     ///
     /// Where a vote refused it, an empty entry with its tickets is decided in its place.
-    mutating func aborted(_ index: UInt64, _ step: borrowing Step, _ scene: Scene) {
+    mutating func aborted(_ index: UInt64, _ step: borrowing Step, _ scene: inout Scene) {
         if let latest = scene.nodes[step.node].proposals.last(where: { $0.header.index == index }) {
             noteAborted(index, by: step.node, in: latest.header.epoch, scene) {
                 $0.header.epoch == latest.header.epoch
             }
         }
-        guard let void = step.applied.first(where: { $0.header.index == index }), void.header.updateCount == 0,
-            let tickets = try? Tickets(void.bytes, void.header)
+        guard let void = step.applied.first(where: { $0.header.index == index }) else {
+            return checkNowhere(index, step, &scene)
+        }
+        guard void.header.updateCount == 0, let tickets = try? Tickets(void.bytes, void.header)
         else { return }
         for node in scene.nodes.indices {
             noteAborted(index, by: node, in: void.header.epoch, scene) { proposed in
                 (try? Tickets(proposed.bytes, proposed.header)) == tickets
             }
+        }
+    }
+
+    /// A master gives an entry up, and nothing is decided in its place: no voter may have it on its disk, in whatever
+    /// attempt.
+    ///
+    /// Survivor mode: it has not itself; whoever cannot be heard has no vote.
+    private func checkNowhere(_ index: UInt64, _ step: borrowing Step, _ scene: inout Scene) {
+        let proposals = scene.nodes[step.node].proposals
+        let latest = proposals.last { $0.header.index == index && $0.header.updateCount > 0 }
+        // What is left of an earlier master is given up by nobody.
+        guard let latest, latest.header.epoch == proposals.last?.header.epoch else { return }
+        for node in scene.nodes.indices {
+            guard node == step.node || scene.promises.abortsAreFinal,
+                let life = scene.nodes[node].lastView?.life, step.view.voters.contains(life.id),
+                scene.nodes[node].disk.written(index)?.chain == latest.chain
+            else { continue }
+            scene.violate(
+                .abortedStaysAborted, at: step.time,
+                "\(scene.name(step.node)) gives entry \(index) up, and \(scene.name(node)) has it on its disk")
         }
     }
 

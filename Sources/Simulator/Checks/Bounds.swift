@@ -14,8 +14,8 @@ struct Bounds: Sendable {
 
     init(nodeCount: Int) { talk = Talk(nodeCount: nodeCount) }
 
-    mutating func check(_ step: borrowing Step, _ effects: Effects, _ scene: inout Scene) {
-        if !effects.messages.isEmpty { talk.check(step, effects, &scene) }
+    mutating func check(_ step: borrowing Step, _ event: Event, _ effects: Effects, _ scene: inout Scene) {
+        if !effects.messages.isEmpty { talk.check(step, event, effects, &scene) }
         let view = step.view
         if view.tailCount > max(1, scene.nodes[step.node].configuration.tailCount) {
             scene.violate(

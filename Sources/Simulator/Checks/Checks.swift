@@ -316,7 +316,7 @@ package struct Checks: Sendable {
         votes.checkEpoch(step, &scene, &stops)
         follow(step, before)
         for observation in effects.observations {
-            if case .aborted(let index, _) = observation { aborts.aborted(index, step, scene) }
+            if case .aborted(let index, _) = observation { aborts.aborted(index, step, &scene) }
             if case .swarmsEmptied = observation { stops.beganEmpty(step, scene, &requests) }
             if case .becameMaster = observation { stops.goesOn(step.node) }
             switch observation {
@@ -345,7 +345,7 @@ package struct Checks: Sendable {
         requests.checkKept(step, before, effects, &scene)
         if step.isReal { forwards.check(step, before, event, effects, &scene) }
         replies.forgetExpectedReplies(step, &scene)
-        bounds.check(step, effects, &scene)
+        bounds.check(step, event, effects, &scene)
         fetches.check(step, before, event, effects, &scene)
         tellings.check(step, before, event, effects, &scene)
         standing.check(step, before, event, effects, &scene)

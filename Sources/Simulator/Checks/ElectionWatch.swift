@@ -87,8 +87,9 @@ package struct ElectionWatch: Sendable {
 
     /// The master dies; `candidates` are the voters that are left, all of them well.
     ///
-    /// `isPlain` is whether each of them can be sent what it lacks by any other, and is in step or not whatever comes
-    /// of what is under way; `heardWithin` is how much later than the first the last of them had heard the dead one.
+    /// `isPlain` is whether each of them can be sent what it lacks by any other, is in step or not whatever comes of
+    /// what is under way, and has missed no keepalive of another; `heardWithin` is how much later than the first the
+    /// last of them had heard the dead one.
     package mutating func masterDied(
         _ dead: UInt32, candidates: [Candidate], isPlain: Bool = true, heardWithin: Duration = .zero, at time: Instant
     ) {

@@ -64,7 +64,9 @@ struct End: Sendable {
         }
         // Where histories with clocks of their own have merged, those are sure to live who are on time by any clock.
         let told = scene.promises.hasOneHistory || scene.hasGoodClocks ? nil : time
-        if let account = requests.ledger.missing(in: state, onTimeAt: told, knowsStops: scene.promises.repliesAreLinear)
+        let lag = time - scene.nodes[node].configuration.cluster.keepalive * 2
+        if let account = requests.ledger.missing(
+            in: state, onTimeAt: told, knowsStops: scene.promises.repliesAreLinear, lag: lag)
         {
             scene.violate(
                 .answeredSurvives, at: time,

@@ -160,8 +160,9 @@ struct Log: Sendable {
         }
         // Who counts may have changed in this very step, also before its end, where the tracker gives up its role.
         let left = before.voters.filter { !step.gone.contains($0) }
+        let entry = step.applied.first { $0.position == position }
         let isDecided = [before.voters, step.view.voters, left].contains { voters in
-            let holders = holders(position, among: voters, scene)
+            let holders = voters.filter { holds($0, position, scene) || hasReplaced($0, entry, scene) }
             guard holders.count > voters.count / 2 else { return false }
             return !scene.promises.allDecide
                 || voters.allSatisfy { holders.contains($0) || !isHeard($0, by: step, scene) }
@@ -211,15 +212,24 @@ struct Log: Sendable {
     }
 
     private func holders(_ position: Position, among ids: [UInt32], _ scene: Scene) -> [UInt32] {
+        ids.filter { holds($0, position, scene) }
+    }
+
+    private func holds(_ id: UInt32, _ position: Position, _ scene: Scene) -> Bool {
         // In survivor mode, two may have been given one number, on the two sides of a partition, and one that comes
         // back may be given another than it has just voted under.
-        ids.filter { id in
-            scene.nodes.contains { $0.id == id && $0.disk.holds(position.index, chain: position.chain) }
-                || !scene.promises.hasOneHistory
-                    && scene.lives.contains { other in
-                        other.life.id == id && scene.nodes[other.node].disk.holds(position.index, chain: position.chain)
-                    }
-        }
+        scene.nodes.contains { $0.id == id && $0.disk.holds(position.index, chain: position.chain) }
+            || !scene.promises.hasOneHistory
+                && scene.lives.contains { other in
+                    other.life.id == id && scene.nodes[other.node].disk.holds(position.index, chain: position.chain)
+                }
+    }
+
+    /// Whether a voter may have stored an empty entry and gone over to another master, whose entry has taken its place
+    /// before its vote was heard (survivor mode): of what is not empty it would have kept the vote.
+    private func hasReplaced(_ id: UInt32, _ entry: Entry?, _ scene: Scene) -> Bool {
+        guard let entry, entry.header.updateCount == 0 else { return false }
+        return scene.nodes.contains { $0.id == id && $0.disk.promised > entry.header.epoch }
     }
 
     /// Of a tracker alone, an entry that it has applied: what its log in memory says does not count.

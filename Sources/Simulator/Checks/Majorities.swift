@@ -64,7 +64,7 @@ struct Majorities: Sendable {
         _ step: borrowing Step, _ before: NodeView, _ event: Event, _ effects: Effects, _ scene: inout Scene
     ) {
         if step.kind == .confirmed || step.kind == .forward, case .messageReceived(let message) = event {
-            hear(message, step, scene)
+            hear(message, step, before, scene)
         }
         checkLeader(step, before, &scene)
         for message in effects.messages {
@@ -93,10 +93,16 @@ struct Majorities: Sendable {
         }
     }
 
-    private mutating func hear(_ message: ClusterMessage, _ step: borrowing Step, _ scene: Scene) {
+    private mutating func hear(
+        _ message: ClusterMessage, _ step: borrowing Step, _ before: NodeView, _ scene: Scene
+    ) {
         switch message.body {
         case .confirmed(let round):
-            guard let sender = scene.node(of: message.sender) else { return }
+            // On a shared bus words for other masters are heard, too. Their epochs may be later, and who says them may
+            // have the number of a voter of this master: they take no place of what that one says.
+            guard message.epoch == before.leads || message.epoch == step.view.leads,
+                let sender = scene.node(of: message.sender)
+            else { return }
             let said = voters[sender].confirmed.last { $0.round == round && $0.epoch == message.epoch }
             guard let said else { return }
             let heard = Heard(id: message.sender.id, epoch: said.epoch, saidAt: said.saidAt)
@@ -104,8 +110,8 @@ struct Majorities: Sendable {
                 return voters[step.node].heard.append(heard)
             }
             let known = voters[step.node].heard[place]
-            // A word of an earlier epoch may come late, and on a shared bus one for another master.
-            if (known.epoch, known.saidAt) >= (heard.epoch, heard.saidAt) { return }
+            // A word may come behind one that was said after it; what was said in an epoch that is over is void.
+            if known.epoch == heard.epoch, known.saidAt >= heard.saidAt { return }
             voters[step.node].heard[place] = heard
         case .forward(let requests, _, _):
             for request in requests where request.content.isRead {

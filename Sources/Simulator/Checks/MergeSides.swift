@@ -24,22 +24,30 @@ struct MergeSides: Sendable {
     }
 
     /// Things that something was said of since a side's words were noted.
-    private struct Said<Key: Sendable & Equatable>: Sendable {
-        private var words: [(key: Key, time: UInt32)] = []
+    private struct Said<Key: Sendable & Equatable, Value: Sendable & Equatable>: Sendable {
+        private var keys: [Key] = []
+        /// What merges have said, perhaps the one before, which was broken off.
+        private(set) var merged: [Word<Key, Value>] = []
 
         /// Somebody has said something on this side: it counts more than all before.
-        mutating func note(_ key: Key) { words.append((key, .max)) }
-        /// A merge has said it, perhaps the one before, which was broken off.
-        mutating func noteMerged(_ key: Key, at time: UInt32) { words.append((key, time)) }
+        mutating func note(_ key: Key) { keys.append(key) }
+        mutating func noteMerged(_ key: Key, at time: UInt32, _ value: Value?) {
+            merged.append(Word(key: key, time: time, value: value))
+        }
 
-        func contains(_ key: Key, after time: UInt32) -> Bool { words.contains { $0.key == key && $0.time > time } }
+        func contains(_ key: Key) -> Bool { keys.contains(key) }
+
+        /// Whether something was said that counts more than a word, as an end of the same second does.
+        func containsLater(than word: Word<Key, Value>) -> Bool {
+            contains(word.key) || merged.contains { $0.key == word.key && $0.isLater(than: word) }
+        }
     }
 
     /// What was said on a side since its words were noted.
     private struct Changes: Sendable {
-        var accounts = Said<[UInt8]>()
-        var files = Said<InfoHash>()
-        var peers = Said<PeerKey>()
+        var accounts = Said<[UInt8], Account>()
+        var files = Said<InfoHash, TorrentFileHead>()
+        var peers = Said<PeerKey, PeerImage>()
         var unregistered: [InfoHash] = []
         var hasEmptied = false
         /// Whether anybody has changed an account.
@@ -124,9 +132,12 @@ struct MergeSides: Sendable {
             case .unregisterTorrent(let infoHash): own[node]?.changes.unregistered.append(infoHash)
             case .mergePeer(let peer):
                 let key = PeerKey(infoHash: peer.infoHash, address: peer.address)
-                own[node]?.changes.peers.noteMerged(key, at: peer.lastSeen)
+                let image = PeerImage(
+                    address: peer.address, peerID: peer.peerID, downloaded: peer.downloaded, left: peer.left,
+                    lastSeen: peer.lastSeen, isCounted: peer.isCounted)
+                own[node]?.changes.peers.noteMerged(key, at: peer.lastSeen, image)
             case .mergeStop(let infoHash, let address, let time):
-                own[node]?.changes.peers.noteMerged(PeerKey(infoHash: infoHash, address: address), at: time)
+                own[node]?.changes.peers.noteMerged(PeerKey(infoHash: infoHash, address: address), at: time, nil)
             case .console(let update): note(update, node)
             default: break
             }
@@ -137,12 +148,13 @@ struct MergeSides: Sendable {
         switch update {
         case .putAccount(let account): noteAccount(account.name, node)
         case .removeAccount(let name): noteAccount(name, node)
-        case .mergeAccount(let account, let time): own[node]?.changes.accounts.noteMerged(account.name, at: time)
-        case .mergeRemovedAccount(let name, let time): own[node]?.changes.accounts.noteMerged(name, at: time)
+        case .mergeAccount(let account, let time):
+            own[node]?.changes.accounts.noteMerged(account.name, at: time, account)
+        case .mergeRemovedAccount(let name, let time): own[node]?.changes.accounts.noteMerged(name, at: time, nil)
         case .finishUpload(let head): own[node]?.changes.files.note(head.upload.infoHash)
         case .removeTorrentFile(let infoHash): own[node]?.changes.files.note(infoHash)
-        case .mergeFile(let head, let time): own[node]?.changes.files.noteMerged(head.upload.infoHash, at: time)
-        case .mergeRemovedFile(let infoHash, let time): own[node]?.changes.files.noteMerged(infoHash, at: time)
+        case .mergeFile(let head, let time): own[node]?.changes.files.noteMerged(head.upload.infoHash, at: time, head)
+        case .mergeRemovedFile(let infoHash, let time): own[node]?.changes.files.noteMerged(infoHash, at: time, nil)
         case .putSession, .removeSession, .expireSessions, .uploadPart, .dropUpload, .forgetUploads: break
         }
     }
@@ -205,7 +217,7 @@ struct MergeSides: Sendable {
         }
         // Whoever was silent for so long may be gone.
         let oldest = Int64(state.time.seconds) - Int64(interval)
-        MergeSides.check(left, mine, theirs, own.changes, since: oldest) { invariant, words in
+        MergeSides.check(left, mine, theirs, own.changes, hasSwarms: hasSwarms, since: oldest) { invariant, words in
             scene.violate(invariant, at: step.time, "after a merge at \(name), \(words)")
         }
         guard let one = try? own.state.merged(with: other), let two = try? other.merged(with: own.state) else {
@@ -234,23 +246,28 @@ struct MergeSides: Sendable {
     }
 
     private static func check(
-        _ left: SideWords, _ mine: SideWords, _ theirs: SideWords, _ changes: Changes, since oldest: Int64,
-        _ violate: (Invariant, String) -> Void
+        _ left: SideWords, _ mine: SideWords, _ theirs: SideWords, _ changes: Changes, hasSwarms: Bool,
+        since oldest: Int64, _ violate: (Invariant, String) -> Void
     ) {
         checkAccounts(left, mine, theirs, changes, violate)
         let files = SideWords.latest(mine.files, theirs.files)
-        if let fault = SideWords.fault(left.files, of: files, isChanged: { changes.files.contains($0, after: $1) }) {
+        if let fault = SideWords.fault(left.files, of: files, isChanged: { changes.files.containsLater(than: $0) }) {
             violate(.mergeTakesTheLatest, "the torrent file \(fault.key) \(fault.words)")
         }
         for infoHash in mine.torrents + theirs.torrents
         where !left.torrents.contains(infoHash) && !changes.unregistered.contains(infoHash) {
             violate(.answeredSurvives, "the torrent \(infoHash) is registered no more")
         }
-        if changes.hasEmptied { return }
-        let peers = SideWords.latest(mine.peers, theirs.peers)
+        if changes.hasEmptied || !hasSwarms { return }
+        // What a merge before this one has said is known here, and counts by its time as what the sides knew does. Of
+        // what the other side knows it is that side's own word that is to be here, not what this merge has made of it.
+        let merged = changes.peers.merged.filter { word in
+            !theirs.peers.contains { $0.key == word.key && !word.isLater(than: $0) }
+        }
+        let peers = SideWords.latest(mine.peers + merged, theirs.peers)
         let young = peers.filter { Int64($0.time) > oldest }
         let kept = left.peers.filter { word in Int64(word.time) > oldest || young.contains { $0.key == word.key } }
-        if let fault = SideWords.fault(kept, of: young, isChanged: { changes.peers.contains($0, after: $1) }) {
+        if let fault = SideWords.fault(kept, of: young, isChanged: { changes.peers.contains($0.key) }) {
             violate(.mergeTakesTheLatest, "peer \(fault.key.address) of \(fault.key.infoHash) \(fault.words)")
         }
         for count in mine.counts + theirs.counts {
@@ -279,7 +296,7 @@ struct MergeSides: Sendable {
             : admins.filter { admin in latest.contains { $0.key == admin && $0.value?.role != .admin } }
         let fault = SideWords.fault(
             left.accounts, of: latest.filter { !spared.contains($0.key) },
-            isChanged: { changes.accounts.contains($0, after: $1) || spared.contains($0) },
+            isChanged: { changes.accounts.containsLater(than: $0) || spared.contains($0.key) },
             isEqual: { $0.isSame(as: $1, whereClaimedTwice: said) })
         if let fault {
             let name = String(decoding: fault.key, as: UTF8.self)

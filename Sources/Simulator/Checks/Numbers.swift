@@ -11,7 +11,8 @@ import Wire
 ///
 ///     without a number ── WELCOME as one, or alone for long enough ──► numbered ── another life has it ──► without
 ///
-/// Only a tracker's own clock counts, and only what it heard.
+/// Only a tracker's own clock counts, and only what it heard: its own master it does not hear while a late word of an
+/// earlier life has that number.
 struct Numbers: Sendable {
     private struct Seat: Sendable {
         /// Since when it has its bus, by its own clock.
@@ -33,8 +34,10 @@ struct Numbers: Sendable {
     /// A life begins.
     mutating func began(_ node: Int) { seats[node] = Seat() }
 
+    /// `isHeard` is whether the tracker takes no other life of that number for up than the one that refuses it.
     mutating func check(
-        _ step: borrowing Step, _ before: NodeView, _ event: Event, _ effects: Effects, _ scene: inout Scene
+        _ step: borrowing Step, _ before: NodeView, _ event: Event, _ effects: Effects, isHeard: Bool,
+        _ scene: inout Scene
     ) {
         guard !scene.promises.diskDecides else { return }
         if step.kind == .busConnected { seats[step.node].busSince = scene.nodes[step.node].monotonic }
@@ -43,7 +46,8 @@ struct Numbers: Sendable {
             case .messageReceived(let message) = event
         {
             switch message.body {
-            case .refused(let refusal): checkRefusal(refusal, message, step, before, effects, &scene)
+            case .refused(let refusal):
+                if isHeard { checkRefusal(refusal, message, step, before, effects, &scene) }
             case .leave: checkLeave(message.sender, step, before, effects, &scene)
             case .keepalive: checkTwin(message, step, before, effects, &scene)
             default: break
@@ -127,7 +131,12 @@ struct Numbers: Sendable {
         _ step: borrowing Step, _ before: NodeView, _ event: Event, _ effects: Effects, _ scene: inout Scene
     ) {
         let (old, new) = (before.life.id, step.view.life.id)
-        guard new != 0 else { return checkGivenUp(step, before, event, &scene) }
+        guard new != 0 else {
+            // Who was held up finds out that it misses its master, and then listens.
+            var before = before
+            if Numbers.suspects(effects) { before.isFenced = true }
+            return checkGivenUp(step, before, event, &scene)
+        }
         let isTold = effects.observations.contains(.idAssigned(new))
         if old != 0 || !isTold {
             scene.violate(

@@ -173,8 +173,11 @@ struct PeerLedger: Sendable {
     /// The first peer that a state must hold and does not.
     ///
     /// Where `time` is given, a peer whose interval has run out by then, by no tracker's clock, need not be there.
-    /// `knowsStops` is whether it is known which `stopped` have been carried out (quorum mode).
-    func missing(in state: ReplicatedState, onTimeAt time: Instant?, knowsStops: Bool) -> Account? {
+    /// `knowsStops` is whether it is known which `stopped` have been carried out (quorum mode). Where `lag` is given,
+    /// who was answered after it by a later entry than the state's need not be there: that entry is on its way.
+    func missing(
+        in state: ReplicatedState, onTimeAt time: Instant?, knowsStops: Bool, lag: Instant? = nil
+    ) -> Account? {
         let now = UInt64(state.time.seconds)
         // By clocks that differ at will a word that is older may be taken for the newer one for ever.
         func isOver(_ heardAt: Instant, _ account: Account) -> Bool {
@@ -186,6 +189,7 @@ struct PeerLedger: Sendable {
             let isOpen = account.stopsHeard > (knowsStops ? account.stopsDone : 0)
             if isOpen, !isOver(account.stopHeardAt, account) { continue }
             if account.stoppedAt >= account.answeredAt { continue }
+            if let lag, account.index > state.index, account.answeredIn >= lag { continue }
             if let time, time - account.answeredIn >= .seconds(Int64(account.told)) { continue }
             if now <= account.livesUntil, !state.table.contains(account.infoHash, account.address) { return account }
         }

@@ -64,11 +64,11 @@ struct SideWords: Sendable {
     /// - Parameters:
     ///   - left: what is known now.
     ///   - latest: the winners of the two sides' words.
-    ///   - isChanged: whether something else has been said of a thing since, of after a time.
+    ///   - isChanged: whether something else has been said of a thing since that counts more than a word on it.
     ///   - isEqual: whether two values are the same, as far as it can be asked.
     /// - Returns: the thing, and what is wrong with it, in words; nil where all is as it has to be.
     static func fault<Key, Value>(
-        _ left: [Word<Key, Value>], of latest: [Word<Key, Value>], isChanged: (Key, UInt32) -> Bool,
+        _ left: [Word<Key, Value>], of latest: [Word<Key, Value>], isChanged: (Word<Key, Value>) -> Bool,
         isEqual: (Value, Value) -> Bool = { $0 == $1 }
     ) -> (key: Key, words: String)? {
         for word in latest {
@@ -79,7 +79,7 @@ struct SideWords: Sendable {
             if found.time < word.time {
                 return (word.key, "is as of \(found.time), and was another at \(word.time)")
             }
-            if isChanged(word.key, word.time) { continue }
+            if isChanged(word) { continue }
             if found.time > word.time { return (word.key, "is as of \(found.time), and last changed at \(word.time)") }
             let isSaid = latest.contains { other in
                 guard other.key == word.key else { return false }
@@ -92,7 +92,9 @@ struct SideWords: Sendable {
                 return (word.key, "\(found.value == nil ? "is gone" : "is there") otherwise than was said last")
             }
         }
-        let invented = left.first { found in !isChanged(found.key, 0) && !latest.contains { $0.key == found.key } }
+        let invented = left.first { found in
+            !latest.contains { $0.key == found.key } && !isChanged(Word(key: found.key, time: 0, value: nil))
+        }
         return invented.map { ($0.key, "is there, and nobody has said so") }
     }
 }

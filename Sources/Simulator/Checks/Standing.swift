@@ -35,7 +35,7 @@ struct Standing: Sendable {
         survivors.hear(message, node, at: time)
     }
 
-    /// Whether a tracker listens to whoever speaks, as far as it has told whom it takes for up (survivor mode).
+    /// Whether a tracker listens to whoever speaks, as far as it has told whom it takes for up.
     func hears(_ event: Event, _ node: Int) -> Bool {
         guard case .messageReceived(let message) = event else { return true }
         return survivors.hears(message.sender, node)
@@ -45,10 +45,12 @@ struct Standing: Sendable {
         _ step: borrowing Step, _ before: NodeView, _ event: Event, _ effects: Effects, _ scene: inout Scene
     ) {
         guard step.isReal else { return }
-        numbers.check(step, before, event, effects, &scene)
+        // Whom it hears in this step it may have taken for up in it.
+        survivors.check(step, event, effects, &scene)
+        let isHeard = step.kind != .refused || hears(event, step.node)
+        numbers.check(step, before, event, effects, isHeard: isHeard, &scene)
         hellos.check(step, before, event, effects, &scene)
         offices.check(step, before, event, effects, &scene)
-        survivors.check(step, event, effects, &scene)
         drops.check(step, before, effects, &scene)
     }
 }

@@ -34,7 +34,7 @@ struct Survivors: Sendable {
     /// A life begins.
     mutating func began(_ node: Int) { seats[node] = Seat() }
 
-    /// Whether a tracker takes no other life of that number for up.
+    /// Whether a tracker takes no other life of that number for up, as far as it has told.
     func hears(_ life: Life, _ node: Int) -> Bool { seats[node].hears(life) }
 
     /// A tracker hears a word; costs little, for there are many.
@@ -43,7 +43,8 @@ struct Survivors: Sendable {
         guard message.destination == .all else { return }
         switch message.body {
         case .keepalive(let keepalive) where keepalive.hasFullState:
-            guard seats[node].hears(message.sender) else { break }
+            // Who has this one's own number, or promises what is not to be believed, is not heard.
+            guard seats[node].up.contains(message.sender) else { break }
             (seats[node].whole, seats[node].heardAt) = (message.sender, time)
         case .keepalive: if seats[node].whole == message.sender { seats[node].whole = nil }
         case .leave: if seats[node].whole == message.sender { seats[node].whole = nil }
@@ -52,9 +53,9 @@ struct Survivors: Sendable {
     }
 
     mutating func check(_ step: borrowing Step, _ event: Event, _ effects: Effects, _ scene: inout Scene) {
+        noteUp(step, event, effects)
         guard !scene.promises.membersDecide else { return }
         let node = step.node
-        if step.kind == .busLost { (seats[node].whole, seats[node].up) = (nil, []) }
         // To follow comes before what it leads to: it may be whole by what it is told of the log.
         for observation in effects.observations {
             switch observation {
@@ -62,12 +63,7 @@ struct Survivors: Sendable {
             case .follows:
                 seats[node].isIncomplete = false
                 seats[node].suspectsSince = nil
-            case .trackerUp(let id): appeared(id, step, event)
             case .suspects: seats[node].suspectsSince = scene.nodes[node].monotonic
-            // What has come since may have been of another life.
-            case .trackerDown(let id):
-                if seats[node].whole?.id == id { seats[node].whole = nil }
-                seats[node].up.removeAll { $0.id == id }
             default: break
             }
         }
@@ -81,6 +77,22 @@ struct Survivors: Sendable {
             // What was fetched is all there.
             case .replaceAll: seats[node].isIncomplete = false
             case .append, .saveChunk, .trim: break
+            }
+        }
+    }
+
+    /// Notes whom a tracker takes for up, in either mode.
+    private mutating func noteUp(_ step: borrowing Step, _ event: Event, _ effects: Effects) {
+        let node = step.node
+        if step.kind == .busLost { (seats[node].whole, seats[node].up) = (nil, []) }
+        for observation in effects.observations {
+            switch observation {
+            case .trackerUp(let id): appeared(id, step, event)
+            // What has come since may have been of another life.
+            case .trackerDown(let id):
+                if seats[node].whole?.id == id { seats[node].whole = nil }
+                seats[node].up.removeAll { $0.id == id }
+            default: break
             }
         }
     }

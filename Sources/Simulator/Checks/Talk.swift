@@ -15,6 +15,9 @@ import Wire
 /// KEEPALIVE; at one moment once, for whoever was held hears much at one. A slave answers so to each word of a master
 /// that has been deposed; and a candidate asks for entries with each answer that comes, also where it is one that it
 /// has had.
+///
+/// Not counted is what a master answers to ELECTION and to SUSPECT, once to each that it hears: those are said by the
+/// clock of who says them, with pauses of their own, however many of them come at one time.
 struct Talk: Sendable {
     /// In the time of a keepalive, of each kind.
     private static let most = 24
@@ -38,16 +41,25 @@ struct Talk: Sendable {
     }
 
     /// A tracker has said something.
-    mutating func check(_ step: borrowing Step, _ effects: Effects, _ scene: inout Scene) {
+    mutating func check(_ step: borrowing Step, _ event: Event, _ effects: Effects, _ scene: inout Scene) {
         for message in effects.messages {
             guard case .one(let life) = message.destination else { continue }
             switch message.body {
             case .hello: break
-            case .keepalive where step.view.leads != nil: break
+            case .keepalive where step.view.leads != nil && !Talk.isCall(event, of: life): break
             default: continue
             }
             guard let receiver = scene.node(withID: life.id), receiver != step.node else { continue }
             note(message.body, to: receiver, step, &scene)
+        }
+    }
+
+    /// Whether a life is heard to stand, or to miss its master.
+    private static func isCall(_ event: Event, of life: Life) -> Bool {
+        guard case .messageReceived(let message) = event, message.sender == life else { return false }
+        switch message.body {
+        case .election, .suspect: return true
+        default: return false
         }
     }
 

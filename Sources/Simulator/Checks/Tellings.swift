@@ -22,7 +22,8 @@ struct Tellings: Sendable {
         var givenUp = 0 as UInt64
         /// Whether anybody has asked over HTTP, whose refusals count as errors in part.
         var hasVisitors = false
-        /// Downloads that the entries completed which it has applied; nil where not all of them were seen.
+        /// Downloads that the entries completed which it has applied; nil where not all of them were seen, or some came
+        /// with a state that it was sent, and were applied by others.
         var completed: UInt64? = 0
         /// Whether this life was told to stop, or has told that its cluster is stopped.
         var hasReason = false
@@ -155,7 +156,9 @@ struct Tellings: Sendable {
         }
         guard let completed = tellers[step.node].completed, step.view.position != before.position else { return }
         let isWhole = UInt64(step.applied.count) == step.view.position.index &- before.position.index
-        guard isWhole, scene.promises.repliesAreLinear else {
+        // Who keeps its vote while it is sent the state may be where that is: then the log behind it looks like entries
+        // that it has applied.
+        guard isWhole, scene.promises.repliesAreLinear, !Checks.isTransfer(effects) else {
             tellers[step.node].completed = nil
             return
         }

@@ -138,9 +138,12 @@ extension World {
         var voters = 0
         var full = 0
         for other in nodes.indices where connectivity[other].isThere {
-            guard let id = nodes[other].inspection?.life.id, master.voters.contains(id) else { continue }
+            guard let seen = nodes[other].inspection, master.voters.contains(seen.life.id) else { continue }
+            // Who has lost its memory has no vote before it holds the whole state, and is let in only where a quorum
+            // without it follows. In survivor mode its master does without it.
+            guard seen.hasFullState || !checks.promises.membersDecide else { continue }
             let reaches =
-                isWell(other) && nodes[other].inspection?.promised == master.epoch
+                isWell(other) && seen.promised == master.epoch
                 && bus.isClear(between: other, and: master.node, now: now)
             guard reaches else { continue }
             voters += 1

@@ -70,6 +70,7 @@ extension World {
                 epoch: promised, secret: secret, shardCount: configuration.shardCount, planted: configuration)
             nodes[node].disk.beginAnew(promise)
             checks.memoryLost(node: node, at: now)
+            wholeStop?.trackersWithoutNote |= 1 << UInt32(node)
         }
     }
 }

@@ -11,6 +11,7 @@ extension World {
         if case .handover = message.body { elections.trouble(until: now) }
         if case .leave = message.body { watchLeave(of: node) }
         strikeNewBeginning(node, message.body)
+        noteMissingNote(node, message.body)
         let letter = MessageInTransit(message, from: node, sentAt: now, number: keep(message, of: node))
         if case .one(let life) = message.destination, !bus.options.isShared {
             if let receiver = self.node(of: life), receiver != node { post(letter, to: receiver) }

@@ -33,6 +33,10 @@ extension World {
         var overAt: Instant?
         /// PREPAREs until the first master of the new beginning dies; 0 where it does not, or has.
         var prepares = 0
+        /// Who has found its disk damaged as it came back, and its note lost, and was not let in by a master since.
+        var trackersWithoutNote: UInt32 = 0
+        /// Whether one of them has come into office, or voted: then the cluster goes on, as after any crash.
+        var isNoteMissing = false
     }
 
     // MARK: - One tracker
@@ -130,6 +134,20 @@ extension World {
         queue.put(.strike(node, life: nodes[node].life), at: now + .milliseconds(1))
     }
 
+    /// A tracker of the new beginning speaks: it may lack its note, and count.
+    ///
+    /// In survivor mode it takes itself for the last survivor where it hears nobody that has a number and the whole
+    /// state. In quorum mode it has no vote before it is let in, and a quorum of the others has notes.
+    mutating func noteMissingNote(_ node: Int, _ body: ClusterMessage.Body) {
+        guard let stop = wholeStop, stop.trackersWithoutNote & 1 << UInt32(node) != 0, profile != .paxos else { return }
+        switch body {
+        case .answer, .coordinator: wholeStop?.isNoteMissing = true
+        // What it has from now on is its master's.
+        case .welcomeDone: wholeStop?.trackersWithoutNote &= ~(1 << UInt32(node))
+        default: break
+        }
+    }
+
     private mutating func isWhole(_ node: Int) -> Bool {
         !connectivity[node].isThere || nodes[node].isUp && nodes[node].inspection?.hasFullState == true
     }
@@ -146,7 +164,7 @@ extension World {
     mutating func checkWholeStop() {
         guard let stop = wholeStop else { return }
         let isEmptied = timesEmptied > stop.emptiedBefore
-        if !options.keepsSwarms, !isEmptied {
+        if !options.keepsSwarms, !isEmptied, !stop.isNoteMissing {
             violate(.stopEmptiesSwarms, "the cluster was stopped in good order, and goes on with its swarms")
         }
     }

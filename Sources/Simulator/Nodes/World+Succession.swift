@@ -17,8 +17,8 @@ extension World {
     /// Who may be master next.
     private struct Heirs {
         var candidates: [ElectionWatch.Candidate] = []
-        /// Whether each can be sent what it lacks by any other, and is in step or not whatever becomes of what is under
-        /// way.
+        /// Whether each can be sent what it lacks by any other, is in step or not whatever becomes of what is under
+        /// way, and has missed no keepalive of another: it may take that one for down before the next one comes.
         var isPlain = true
         /// How much later than the first the last of them has heard the master: so much later it misses it.
         var heardWithin: Duration {
@@ -27,6 +27,7 @@ extension World {
         }
         var firstHeardAt: Instant?
         var lastHeardAt: Instant?
+        var hasMissedNone = true
     }
 
     /// The voters beside a master that serves, where they are a majority, all are well, of one mind and in step, and
@@ -42,10 +43,12 @@ extension World {
                 let view = nodes[other].inspection, view.isServing, view.hasFullState, view.role == .slave,
                 view.promised == own.promised
             else { return nil }
-            // Whoever was not heard for longer may be missed before the master is.
-            let limit = nodes[other].configuration.cluster.keepalive / 2 * 3
+            let keepalive = nodes[other].configuration.cluster.keepalive
             for known in nodes.indices where known != other && connectivity[known].isThere {
-                if now - checks.lastHeard(known, by: other) > limit { return nil }
+                let silence = now - checks.lastHeard(known, by: other)
+                // Whoever was not heard for longer may be missed before the master is.
+                if silence > keepalive / 2 * 3 { return nil }
+                if silence > keepalive, known != node { heirs.hasMissedNone = false }
             }
             guard own.voters.contains(view.life.id) else { continue }
             heirs.candidates.append(ElectionWatch.Candidate(id: view.life.id, index: view.position.index))
@@ -58,10 +61,12 @@ extension World {
             cutThrough = max(cutThrough, view.position.index - min(view.position.index, UInt64(view.tailCount)) + next)
         }
         guard heirs.candidates.count * 2 > own.voters.count else { return nil }
-        heirs.isPlain = heirs.candidates.allSatisfy { candidate in
-            let keepsUpWith = candidate.index + ElectionWatch.inStep
-            return candidate.index >= cutThrough && (keepsUpWith >= newest) == (keepsUpWith >= newestYet)
-        }
+        heirs.isPlain =
+            heirs.hasMissedNone
+            && heirs.candidates.allSatisfy { candidate in
+                let keepsUpWith = candidate.index + ElectionWatch.inStep
+                return candidate.index >= cutThrough && (keepsUpWith >= newest) == (keepsUpWith >= newestYet)
+            }
         return heirs
     }
 

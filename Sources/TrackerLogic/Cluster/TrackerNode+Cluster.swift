@@ -170,11 +170,15 @@ extension TrackerNode {
             compareDigest(keepalive, sender, epoch, now, &effects)
         } else {
             noteStep(of: place, epoch, now)
+            if keepalive.role == .slave, epoch > neighbours[place].suspicion.epoch {
+                // It misses that master no more: it follows a later one, whom this node may not hear.
+                neighbours[place].suspicion.at = nil
+            }
             if phase == .master, epoch == candidate.epoch, neighbours[place].follower.welcomedIn != epoch {
                 // It was dropped for its silence, or its welcome was forgotten: it follows, and is heard again.
                 admit(sender, keepalive.position, hasFullState: keepalive.hasFullState, now, &effects)
             }
-            if office.follows(sender) { masterResigned(now) }
+            if office.isResignation(of: sender, as: keepalive.role, in: epoch) { masterResigned(now) }
             if phase == .master, epoch > candidate.epoch, keepalive.hasFullState {
                 voterPromisedHigher(place, epoch, now, &effects)
             }

@@ -43,7 +43,7 @@ extension TrackerNode {
         guard entry.header.attempt >= following.attempt || has(.attemptIgnored) else {
             // It has said no to this one, or to all of its time; that may have been lost. What is being written may
             // come to be stored.
-            if !log.stores(ballot), mayAcknowledge(epoch) {
+            if !log.stores(entry), mayAcknowledge(epoch) {
                 send(.error(ballot, .cannotStore), to: sender, &effects)
             }
             return
@@ -56,7 +56,7 @@ extension TrackerNode {
             return
         }
         if adoptOwnVoteAsDecided(against: entry) { return historyDiverged(now, &effects) }
-        if let old = log.pending, old.header.index == index, old.header.epoch == epoch, log.isUnwritten(old),
+        if let old = log.pending, old.header.index == index, old.header.epoch == epoch, !log.stores(old),
             mayAcknowledge(epoch)
         {
             // It has waited for the disk, and another attempt takes its place: it never will be there.
@@ -123,7 +123,7 @@ extension TrackerNode {
         if phase == .master {
             if ballot.epoch == candidate.epoch { ownWriteFailed(entry, now, &effects) }
         } else if let following = office.following, following.isWelcomed, following.epoch == ballot.epoch,
-            mayAcknowledge(ballot.epoch), office.isBusUp, ballot.index > state.index
+            mayAcknowledge(ballot.epoch), office.isBusUp, ballot.index > state.index, !log.stores(entry)
         {
             // It said that it will not have this one: so it does not take it if it comes again.
             office.raiseAttempt(to: ballot.attempt + 1)

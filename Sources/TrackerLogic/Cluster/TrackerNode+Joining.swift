@@ -184,7 +184,8 @@ extension TrackerNode {
     mutating func welcomeReceived(
         _ welcome: Welcome, _ sender: Life, _ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects
     ) {
-        guard epoch >= promise.epoch, epoch.id == sender.id || has(.epochShared) else { return }
+        guard epoch >= promise.epoch, epoch.id == sender.id || has(.epochShared), !office.isLate(epoch, of: sender)
+        else { return }
         switch phase {
         case .master:
             guard epoch > candidate.epoch else { return }

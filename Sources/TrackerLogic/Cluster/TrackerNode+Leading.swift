@@ -62,7 +62,7 @@ extension TrackerNode {
     // MARK: - Proposing
 
     private mutating func proposeNext(_ now: ClockReading, _ effects: inout Effects) {
-        guard proposer.isIdle, case nil = log.pending, !handover.isUnderWay else { return }
+        guard proposer.isIdle, case nil = log.pending, !handover.isUnderWay || isBeginningEmpty else { return }
         guard hasPhaseOne else {
             if proposer.takeResend(now: now.monotonic, pause: retryPause) {
                 broadcast(.election, epoch: candidate.epoch, &effects)
@@ -282,11 +282,11 @@ extension TrackerNode {
         beginHandover(to: successor.life, now)
     }
 
-    /// Tells the successor to stand, when it knows all that is decided.
+    /// Tells the successor to stand, when it knows all that is decided, and the swarms of before a stop are gone.
     private mutating func announceHandover(to successor: Life, _ now: ClockReading, _ effects: inout Effects) {
-        guard handover.isDue(now: now.monotonic, pause: retryPause), proposer.isIdle, log.pending == nil else {
-            return
-        }
+        guard handover.isDue(now: now.monotonic, pause: retryPause), proposer.isIdle, log.pending == nil,
+            !isBeginningEmpty
+        else { return }
         let wasAnnounced = handover.announce(now: now.monotonic)
         if proposer.takeCommit() {
             broadcast(.commit(at: state.position), epoch: candidate.epoch, &effects)

@@ -109,9 +109,21 @@ extension TrackerNode {
         case .wanted:
             let isWanted = merging.takesSwarms || chunk.number == 0 || chunk.holdsFiles
             if let updates = isWanted ? try? planted(merged: state.mergeUpdates(from: chunk), from: chunk) : [] {
-                merging.take(updates, hasFiles: !state.files.chunks.isEmpty)
+                merging.take(intervalUpdates(from: chunk) + updates, hasFiles: !state.files.chunks.isEmpty)
             }
         }
+    }
+
+    /// What keeps the other side's silent peers for as long as they were promised: where they were told a longer
+    /// interval than is waited for here, it is decided before any of them comes, as one that was told until now.
+    ///
+    /// No longer one than this master ever tells: the other may be Byzantine.
+    private mutating func intervalUpdates(from chunk: SnapshotChunk) -> [Update] {
+        guard chunk.number == 0, merging.takesSwarms, let other = try? chunk.registry().told,
+            let longest = intervals.longer(than: state.told, in: other, at: state.time.seconds)
+        else { return [] }
+        merging.note(toldInterval: longest)
+        return [.setInterval(longest), .setInterval(intervals.interval(state.told))]
     }
 
     /// Takes in more of what the other knows, and is told when that is all.
@@ -187,9 +199,9 @@ extension TrackerNode {
         case .console(.mergeAccount(let account, _)):
             return state.accounts.count < Accounts.Bounds.accounts || state.accounts.find(account.name) != nil
         // A stop makes room, and a file without its parts is none.
-        case .mergeStop, .console: return true
+        case .mergeStop, .setInterval, .console: return true
         case .announceIPv4, .announceIPv6, .expire, .unregisterTorrent, .setAccessMode, .listInfoHash, .unlistInfoHash,
-            .putUser, .removeUser, .setMembers, .setInterval, .emptyShard:
+            .putUser, .removeUser, .setMembers, .emptyShard:
             preconditionFailure("not an update of a merge")
         }
     }

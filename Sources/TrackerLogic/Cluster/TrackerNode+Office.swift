@@ -161,7 +161,8 @@ extension TrackerNode {
         if !isQuorumMode, !wasFollower, welcome.answered != state.position, !transfer.isFetching {
             // It has decided more on its own since it said hello: the master has to know that.
             if !isKnown { detector.expectMaster(from: now.monotonic) }
-            return sendHello(to: sender, now, &effects)
+            if office.takeCorrection(state.position) { sendHello(to: sender, now, &effects) }
+            return
         }
         office.welcomed(
             at: welcome.position.index, attempt: welcome.position.index == state.index ? welcome.attempt : nil)
@@ -224,7 +225,7 @@ extension TrackerNode {
         guard let due = departure.leavesAt, office.takesPart else { return }
         var isDone: Bool
         switch phase {
-        case .master: isDone = !handover.isUnderWay && proposer.isIdle && gathering.isEmpty
+        case .master: isDone = !handover.isUnderWay && proposer.isIdle && gathering.isEmpty && !isBeginningEmpty
         default: isDone = router.isEmpty && !log.isWriting
         }
         if departure.stopsAll, neighbours.all.contains(where: { $0.isUp }) { isDone = false }

@@ -90,7 +90,7 @@ extension TrackerNode {
             if office.isWelcomed { detector.stopSuspecting() }
             return
         }
-        if detector.ignores(sender, now: now.monotonic) { return }
+        if office.isLate(epoch, of: sender) || detector.ignores(sender, now: now.monotonic) { return }
         if has(.preferredStandsAtOnce), mayVote, policy.election.prefers(admission.id, to: sender.id) {
             return stand(now, &effects)
         }

@@ -105,9 +105,9 @@ package struct EntryLog: Sendable, Hashable {
         pending?.header == entry.header && durablePending?.header != entry.header && writing?.header != entry.header
     }
 
-    /// Whether what was proposed under a ballot is on the disk, or on its way there.
-    package func stores(_ ballot: Ballot) -> Bool {
-        durablePending?.header.ballot == ballot || writing?.header.ballot == ballot
+    /// Whether what was accepted is on the disk, or on its way there, in whatever attempt.
+    package func stores(_ entry: Entry) -> Bool {
+        durablePending?.position == entry.position || writing?.position == entry.position
     }
 
     /// The entry that was accepted could certainly not be written.

@@ -35,6 +35,9 @@ package struct Merging: Sendable, Equatable {
         var updateCount = 0
         /// Updates among them for which there was no room.
         var leftOutCount = 0
+        /// The longest interval that the other side's clients may have been told, in seconds; 0 where they are waited
+        /// for as it is.
+        var toldInterval: UInt32 = 0
     }
 
     /// Histories that are remembered to be merged.
@@ -101,6 +104,14 @@ package struct Merging: Sendable, Equatable {
 
     /// Whether the other's swarms count.
     package var takesSwarms: Bool { work?.hasSwarms ?? true }
+
+    /// The longest interval that the other side's clients may have been told, in seconds; 0 where nobody is merged, or
+    /// they are waited for as it is.
+    @inline(__always)
+    package var toldInterval: UInt32 { work?.toldInterval ?? 0 }
+
+    /// The other side's clients were told a longer interval than this side waits for.
+    package mutating func note(toldInterval seconds: UInt32) { work?.toldInterval = seconds }
 
     /// The updates of the chunk that came.
     ///
@@ -206,5 +217,6 @@ extension Merging.Work: Archived {
         lastIndex.walk(&archive)
         updateCount.walk(&archive)
         leftOutCount.walk(&archive)
+        toldInterval.walk(&archive)
     }
 }

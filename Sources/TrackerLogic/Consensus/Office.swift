@@ -15,6 +15,8 @@ package struct Following: Sendable, Hashable {
     package fileprivate(set) var attempt: UInt32 = 0
     /// The last entry that was decided when its master welcomed this tracker.
     package fileprivate(set) var decidedThrough: UInt64 = 0
+    /// The position that its master was told because its welcome answered another one.
+    fileprivate var toldPosition: Position?
     /// When this tracker last asked for entries.
     fileprivate var fetchedAt: Instant?
     /// Keepalives that found this tracker with a vote of an earlier epoch, and nothing new to vote on; 0 or 1.
@@ -163,12 +165,30 @@ package struct Office: Sendable, Hashable {
         return following.life == life && following.epoch == epoch
     }
 
+    /// Whether a life that says that it is no master has been the one that is followed.
+    ///
+    /// What it said before it was elected may come late: it had promised less then, or was standing in that very epoch,
+    /// which it never does again.
+    package func isResignation(of life: Life, as role: ClusterRole, in epoch: Epoch) -> Bool {
+        guard let following, following.life == life else { return false }
+        return epoch > following.epoch || epoch == following.epoch && role != .candidate
+    }
+
     /// Whether a master has welcomed this tracker.
     @inline(__always)
     package var isWelcomed: Bool { following?.isWelcomed == true }
 
     @inline(__always)
     package func isWelcomed(by life: Life, in epoch: Epoch) -> Bool { follows(life, in: epoch) && isWelcomed }
+
+    /// Whether the master that is followed has said something before it came to lead.
+    ///
+    /// The epochs of a life only rise: what it says of an earlier one comes late, and tells nothing of what it is now.
+    @inline(__always)
+    package func isLate(_ epoch: Epoch, of life: Life) -> Bool {
+        guard let following else { return false }
+        return following.life == life && epoch < following.epoch
+    }
 
     /// A master is heard: its welcome is asked for.
     package mutating func follow(_ life: Life, _ epoch: Epoch, since: Instant) {
@@ -197,6 +217,16 @@ package struct Office: Sendable, Hashable {
     package mutating func dismissed(now: Instant) {
         following?.isWelcomed = false
         following?.since = now
+    }
+
+    /// Whether its master is still to be told that this tracker is elsewhere than its welcome says.
+    ///
+    /// Once, though many such welcomes may be on the way. What is lost is said again after the pause between two
+    /// questions.
+    package mutating func takeCorrection(_ position: Position) -> Bool {
+        guard following?.toldPosition != position else { return false }
+        following?.toldPosition = position
+        return true
     }
 
     /// The state that its master was sending is void: this tracker asks for its welcome again.
@@ -262,6 +292,7 @@ extension Office {
             print.absorb(following.epoch)
             print.absorb(following.isWelcomed)
             print.absorb(following.attempt)
+            print.absorb(following.toldPosition?.index ?? 0)
             print.absorb(following.fetchedAt.map { now - $0 < retryPause } ?? false)
             print.absorb(UInt64(following.idleCount))
         }
@@ -290,6 +321,7 @@ extension Following: Archived {
         isWelcomed.walk(&archive)
         attempt.walk(&archive)
         decidedThrough.walk(&archive)
+        toldPosition.walk(&archive)
         fetchedAt.walk(&archive)
         idleCount.walk(&archive)
     }

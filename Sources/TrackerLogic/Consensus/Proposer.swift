@@ -10,7 +10,8 @@ import Wire
 ///       ▲                   │
 ///       └───────────────────┴ so many ERRORs that no quorum of OKs can exist: refused
 ///
-///     refused:   fresh, by all ──► dropped: it is nowhere, its clients are told
+///     refused:   fresh, by all, and nobody has stored an earlier attempt ──► dropped: it is nowhere, its clients are
+///                                                                           told
 ///                fresh         ──► an empty entry in its place, by a further attempt
 ///                empty, and by now the one in whose place it is by all ──► dropped likewise
 ///                inherited, empty ──► the same again, by a further attempt, a keepalive later
@@ -46,6 +47,9 @@ package struct Proposer: Sendable, Hashable {
     package private(set) var attempt: UInt32 = 0
     private var oks: [UInt32] = []
     private var errors: [UInt32] = []
+    /// Whether somebody has stored the entry under way, be it in an earlier attempt: whoever cannot write a further one
+    /// still has that.
+    private var mayBeStored = false
     /// The entry in whose place an empty one is under way, as long as nobody is known to have stored it.
     private var replaced: Ballot?
     /// Who certainly has not stored that, and will not.
@@ -77,6 +81,7 @@ package struct Proposer: Sendable, Hashable {
     package mutating func reset() {
         attempt = 0
         owesCommit = false
+        mayBeStored = false
         forgetReplaced()
         clear()
     }
@@ -121,6 +126,7 @@ package struct Proposer: Sendable, Hashable {
         if ballot == replaced { forgetReplaced() }
         guard ballot == proposed, !oks.contains(voter) else { return }
         oks.append(voter)
+        mayBeStored = true
         forgetErrors(of: voter)
     }
 
@@ -177,7 +183,7 @@ package struct Proposer: Sendable, Hashable {
         guard proposed != nil else { return .open }
         if electorate.isQuorum(oks) { return .committed }
         guard electorate.isBlocked(by: errors) else { return .open }
-        let isNowhere = electorate.isUnanimous(errors) && (kind != .void || isReplacedNowhere)
+        let isNowhere = electorate.isUnanimous(errors) && (kind == .void ? isReplacedNowhere : !mayBeStored)
         return isNowhere ? .refusedByAll : .refused
     }
 
@@ -194,6 +200,7 @@ package struct Proposer: Sendable, Hashable {
     package mutating func committed() {
         attempt = 0
         owesCommit = true
+        mayBeStored = false
         forgetReplaced()
         clear()
     }
@@ -204,8 +211,14 @@ package struct Proposer: Sendable, Hashable {
     package mutating func refused(_ consequence: Consequence) {
         attempt += 1
         switch consequence {
-        case .void where kind == .fresh: (replaced, refusers) = (proposed, errors)
-        case .void, .drop: forgetReplaced()
+        case .void, .drop:
+            if consequence == .void, kind == .fresh, !mayBeStored {
+                (replaced, refusers) = (proposed, errors)
+            } else {
+                forgetReplaced()
+            }
+            mayBeStored = false
+        // Whoever has it from this attempt does not refuse the next.
         case .again, .wait: break
         }
         clear()
@@ -270,6 +283,7 @@ extension Proposer {
         print.absorb(attempt)
         print.absorb(unordered: oks) { $0.absorb($1) }
         print.absorb(unordered: voters.filter { errors.contains($0) }) { $0.absorb($1) }
+        print.absorb(kind == .fresh && mayBeStored)
         print.absorb(replaced) { $0.absorb($1) }
         print.absorb(unordered: voters.filter { refusers.contains($0) }) { $0.absorb($1) }
         print.absorb(owesCommit)
@@ -291,6 +305,7 @@ extension Proposer {
         attempt.walk(&archive)
         oks.walk(&archive)
         errors.walk(&archive)
+        mayBeStored.walk(&archive)
         replaced.walk(&archive)
         refusers.walk(&archive)
         isReplacedNowhere.walk(&archive)

@@ -122,13 +122,21 @@ extension TrackerNode {
         commandsResumeAt = now.monotonic + .seconds(1)
     }
 
-    mutating func dropCommands(_ reason: String, _ effects: inout Effects) {
-        if let commandUnderWay { commands.insert(commandUnderWay, at: 0) }
+    /// Drops what waits and what is under way.
+    ///
+    /// With `keepsEmptying` the emptying of the swarms stays: no operator has asked for it, and until it is done a
+    /// master opens its doors to nobody.
+    mutating func dropCommands(_ reason: String, keepsEmptying: Bool = false, _ effects: inout Effects) {
+        let keepsUnderWay = keepsEmptying && commandUnderWay == .emptySwarms
+        let keepsFirst = keepsEmptying && !keepsUnderWay && commands.first == .emptySwarms
+        if keepsFirst { commands.removeFirst() }
+        if !keepsUnderWay, let commandUnderWay { commands.insert(commandUnderWay, at: 0) }
         // Of changes each asker is told, of the others all at once.
         if let other = commands.first(where: { !$0.isChange }) { drop(other, reason, &effects) }
         for command in commands where command.isChange { drop(command, reason, &effects) }
+        commands = keepsFirst ? [.emptySwarms] : []
+        guard !keepsUnderWay else { return }
         commandUnderWay = nil
-        commands = []
         backlog = []
     }
 
@@ -197,7 +205,8 @@ extension TrackerNode {
     mutating func drain(_ now: ClockReading, _ effects: inout Effects) {
         // The operator's rules are dropped with the rest, and what they forbid is not to slip in for the stop.
         if !isServing, isAccessChanging { departure.keepDoorsShut() }
-        dropCommands("the tracker stopped before it was carried out", &effects)
+        // A master that has begun to empty the swarms goes on with that: the next one may not know that it has to.
+        dropCommands("the tracker stopped before it was carried out", keepsEmptying: phase == .master, &effects)
         switch phase {
         case .candidate, .master, .following:
             if !departure.isLeaving { leave(now, &effects) }

@@ -26,8 +26,10 @@ extension TrackerNode {
         }
     }
 
-    /// Seconds that a silent peer lives: also who is about to be told more than anybody has been.
+    /// Seconds that a silent peer lives: also who is about to be told more than anybody has been, or is merged and was.
     private func lifetime(at time: UInt32) -> UInt32 {
-        max(intervals.lifetime(state.told, at: time), intervals.lifetime(ofInterval: intervalUnderWay))
+        max(
+            intervals.lifetime(state.told, at: time),
+            intervals.lifetime(ofInterval: max(intervalUnderWay, merging.toldInterval)))
     }
 }

@@ -118,6 +118,24 @@ public struct IntervalPolicy: Sendable, Hashable {
         return before
     }
 
+    /// The longest interval that clients of another history may have been told and that this one does not wait for, or
+    /// not for so long.
+    ///
+    /// - Parameters:
+    ///   - own: what clients are told in this history, and were told before.
+    ///   - other: the same in the other one.
+    ///   - time: cluster time, in seconds since 1970.
+    /// - Returns: seconds, no more than this policy ever tells; nil where all are waited for.
+    package func longer(than own: ToldInterval, in other: ToldInterval, at time: UInt32) -> UInt32? {
+        let isOpen = UInt64(time) <= UInt64(other.toldUntil) + UInt64(lifetime(ofInterval: other.longestBefore))
+        let longest = min(
+            max(interval(other), isOpen ? other.longestBefore : 0), base &* IntervalPolicy.maxStretch)
+        guard longest > interval(own) else { return nil }
+        // What the other one tells still it may have told just now.
+        let isTold = interval(other) > interval(own)
+        return isTold || own.longestBefore < longest || own.toldUntil < other.toldUntil ? longest : nil
+    }
+
     func lifetime(ofInterval seconds: UInt32) -> UInt32 {
         UInt32(clamping: (UInt64(seconds + jitter) * UInt64(lifetimePercent) + 99) / 100)
     }

@@ -51,9 +51,12 @@ public struct Entry: Sendable, Hashable {
 
     /// Whether this one and another at its place may both have been decided, in survivor mode: they are neither the
     /// same value, nor of one master, nor is the other what was decided to make this one void.
+    ///
+    /// What one alone has decided need not be its master's: whoever keeps its own vote as decided says so in the epoch
+    /// that it has promised by then, in which a master may have proposed something else.
     public func rivals(_ other: Entry) -> Bool {
-        guard chain != other.chain, header.index == other.header.index, header.epoch != other.header.epoch,
-            header.updateCount > 0
+        guard chain != other.chain, header.index == other.header.index, header.updateCount > 0,
+            header.epoch != other.header.epoch || other.header.isAlone && !header.isAlone
         else { return false }
         guard other.header.updateCount == 0, let void = try? Tickets(other.bytes, other.header) else { return true }
         return void != (try? Tickets(bytes, header))

@@ -75,4 +75,49 @@ import Wire
             #expect(!trio[id].state.table.contains(.numbered(1), Self.other))
         }
     }
+
+    /// Seed 5001339 of `refusals`, as it was once: a master gave up what its own disk still had of an earlier attempt,
+    /// told the client that it is nowhere, and proposed nothing any more.
+    @Test func `what was stored in one attempt is not given up because nobody can store the next`() throws {
+        var trio = Trio.serving()
+        try trio.announce(Self.client, at: 3)
+        trio.run(.seconds(1))
+        trio.cutOff(1)
+        trio.failWrites(2, .full)
+        // The master has it.
+        #expect(try trio.announce(Self.other, at: 3) == nil)
+        for id: UInt32 in [1, 3] { trio.failWrites(id, .full) }
+        trio.mend(1)
+        trio.run(.seconds(6))
+        #expect(trio.replies(to: Self.other).isEmpty)
+        for id: UInt32 in [1, 2, 3] { trio.failWrites(id, nil) }
+        trio.run(.seconds(4))
+        #expect(trio.replies(to: Self.other).count == 1)
+        #expect(try trio.announce(.v4(3), at: 3) != nil)
+    }
+
+    /// Who says that it cannot store a further attempt would be counted among those who have none.
+    @Test func `a voter that has stored an earlier attempt does not refuse a further one`() throws {
+        var trio = Trio.serving()
+        try trio.announce(Self.client, at: 3)
+        trio.run(.seconds(1))
+        trio.cutOff(1)
+        trio.failWrites(3, .full)
+        // Voter 2 has it, and the master hears nothing of that.
+        trio.holdMessages { if case .ok = $0.body { true } else { false } }
+        #expect(try trio.announce(Self.other, at: 3) == nil)
+        trio.failWrites(2, .full)
+        trio.forget()
+        trio.run(.seconds(5))
+        #expect(refusals(of: trio, by: 2).isEmpty)
+        let further = trio.said(by: 3) { body in
+            guard case .prepare(let entry, _) = body else { return false }
+            return entry.header.attempt > 0
+        }
+        #expect(!further.isEmpty)
+        trio.releaseMessages()
+        for id: UInt32 in [1, 2, 3] { trio.failWrites(id, nil) }
+        trio.run(.seconds(4))
+        #expect(trio.replies(to: Self.other).count == 1)
+    }
 }

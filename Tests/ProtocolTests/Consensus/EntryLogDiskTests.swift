@@ -73,14 +73,27 @@ import Wire
     /// Rule 15: a voter that is about to store a vote does not say that it cannot.
     @Test func `what is being written is stored, as far as a vote goes`() {
         var log = Self.log(decided: 2, durable: 2)
-        let ballot = Self.entry(3).header.ballot
         log.accept(Self.entry(3))
-        #expect(!log.stores(ballot))
+        #expect(!log.stores(Self.entry(3)))
         log.beginWrite(Self.entry(3))
         log.accept(Self.other)
-        #expect(log.stores(ballot) && !log.stores(Self.other.header.ballot))
+        #expect(log.stores(Self.entry(3)) && !log.stores(Self.other))
         _ = log.writeSucceeded()
-        #expect(log.stores(ballot))
+        #expect(log.stores(Self.entry(3)))
+    }
+
+    @Test func `who cannot write a further attempt still has what it stored of an earlier one`() {
+        var log = Self.log(decided: 2, durable: 2)
+        let first = Self.entry(3)
+        log.accept(first)
+        log.beginWrite(first)
+        _ = log.writeSucceeded()
+        let ballot = Ballot(epoch: first.header.epoch, attempt: first.header.attempt + 1, index: 3)
+        let again = first.proposed(ballot, isAlone: false)
+        log.accept(again)
+        log.beginWrite(again)
+        #expect(log.writeFailed(retryAt: .at(9)) == again)
+        #expect(log.stores(again) && log.pending == first)
     }
 
     @Test func `one write is under way at a time`() {

@@ -48,6 +48,25 @@ import Wire
         #expect(!office.follows(life) && !office.follows(life, in: epoch) && !office.isWelcomed(by: life, in: epoch))
     }
 
+    @Test(arguments: [
+        (master, ClusterRole.newcomer, epoch, true),
+        (master, .slave, epoch, true),
+        (master, .candidate, epoch, false),
+        (master, .candidate, Epoch(5, by: 3), true),
+        (master, .slave, Epoch(5, by: 2), true),
+        (master, .newcomer, Epoch(4, by: 2), false),
+        (master, .newcomer, .zero, false),
+        (Life(3, life: 8), .newcomer, Epoch(5, by: 3), false),
+    ])
+    func `what a master said before it was elected, and comes late, does not end its office`(
+        _ life: Life, _ role: ClusterRole, _ epoch: Epoch, _ isResignation: Bool
+    ) {
+        var office = Self.following(isWelcomed: true)
+        #expect(office.isResignation(of: life, as: role, in: epoch) == isResignation)
+        office.unfollow()
+        #expect(!office.isResignation(of: life, as: role, in: epoch))
+    }
+
     @Test func `another epoch of the same master begins without its welcome`() {
         var office = Self.following(isWelcomed: true)
         office.raiseAttempt(to: 4)

@@ -302,6 +302,40 @@ import Wire
         #expect(Self.end(&reborn, at: 1200) == .again)
     }
 
+    @Test func `what was proposed again is not given up, though all refuse it now: an earlier attempt may be stored`() {
+        var proposer = Self.proposing()
+        proposer.okReceived(from: 1, Self.replaced)
+        proposer.errorReceived(from: 2, Self.replaced)
+        proposer.refused(.again)
+        _ = proposer.propose(.fresh, Self.epoch, index: 7, now: .at(2000))
+        for voter in [1, 2, 3] as [UInt32] { proposer.errorReceived(from: voter, Self.empty) }
+        #expect(proposer.decision(Self.three) == .refused)
+        #expect(proposer.consequence(isNowhere: false, now: .at(2000), pause: .seconds(1)) == .void)
+        // Nor is the empty one in its place.
+        proposer.refused(.void)
+        let void = proposer.propose(.void, Self.epoch, index: 7, now: .at(3000))
+        for voter in [1, 2, 3] as [UInt32] {
+            proposer.errorReceived(from: voter, Self.empty)
+            proposer.errorReceived(from: voter, void)
+        }
+        proposer.countRefusers(Self.three)
+        #expect(proposer.decision(Self.three) == .refused)
+        // What comes after it begins anew.
+        proposer.committed()
+        _ = proposer.propose(.fresh, Self.epoch, index: 8, now: .at(4000))
+        for voter in [1, 2, 3] as [UInt32] {
+            proposer.errorReceived(from: voter, Ballot(epoch: Self.epoch, attempt: 0, index: 8))
+        }
+        #expect(proposer.decision(Self.three) == .refusedByAll)
+    }
+
+    @Test func `what one who has gone since has stored is not given up`() {
+        var proposer = Self.proposing()
+        proposer.okReceived(from: 1, Self.replaced)
+        for voter in [2, 3] as [UInt32] { proposer.errorReceived(from: voter, Self.replaced) }
+        #expect(proposer.decision(Electorate(voters: [2, 3])) == .refused)
+    }
+
     @Test(arguments: [(2199, .wait), (2200, .drop)] as [(Int64, Proposer.Consequence)])
     func `all have time to say that they cannot store the empty one`(
         _ now: Int64, _ consequence: Proposer.Consequence

@@ -68,6 +68,13 @@ import Wire
             about: "another of the same master",
             other: .made(7, after: 55, epoch, updates: [.setInterval(1)], waiting: [9])),
         Rival(
+            about: "another that one alone has kept as decided since the same master came",
+            other: Entry.made(7, after: 55, updates: [.setInterval(1)])
+                .proposed(Ballot(epoch: epoch, attempt: 0, index: 7), isAlone: true), isRival: true),
+        Rival(
+            about: "the same value, kept so",
+            other: own.proposed(Ballot(epoch: epoch, attempt: 0, index: 7), isAlone: true)),
+        Rival(
             about: "another of another master",
             other: .made(7, after: 55, Epoch(3, by: 2), updates: [.setInterval(1)], waiting: [9]), isRival: true),
         Rival(
