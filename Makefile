@@ -15,7 +15,7 @@ TEST_PYTHON := .build/test-python
 DATA ?= data
 
 .PHONY: run serve build test test-builds build-planted-bugs build-mutants unit explore explore-all planted-bugs mutants mutants-sample \
-	wasm wasm-planted simulator simulator-planted wasm-test playground system failovers histories interop benchmark benchmark-peers format lint clean help packages test-packages
+	wasm wasm-planted simulator simulator-planted wasm-test playground system failovers histories sweep interop benchmark benchmark-peers format lint clean help packages test-packages
 
 run: build ## Build, then run a cluster of three trackers to try; it prints what there is to try
 	$(TRACKER) demo $(ARGUMENTS)
@@ -99,6 +99,9 @@ failovers: build test-packages ## Forty masters killed for each policy, over mul
 
 histories: build test-packages ## Clients record while trackers are killed, held, cut off, starved; histories are checked (as root; twenty minutes)
 	TRACKER="$(CURDIR)/$(TRACKER)" $(PYTHON) -u Tests/SystemTests/histories.py $(ARGUMENTS)
+
+sweep: build ## Fifty thousand seeds of each profile on each ground of the simulator (half a day; goes on where it was interrupted)
+	TRACKER="$(CURDIR)/$(TRACKER)" $(PYTHON) scripts/sweep $(ARGUMENTS)
 
 interop: build test-packages ## The peer and the clients that people use: magnet links, many files, 4 GiB, hybrids (as root; half an hour)
 	TRACKER="$(CURDIR)/$(TRACKER)" $(PYTHON) Tests/SystemTests/run.py --files 'interop*.py' $(ARGUMENTS)
