@@ -133,13 +133,10 @@ extension TrackerNode {
 
     /// The master itself cannot store what it proposes: the others may still, and then it is decided.
     private mutating func ownWriteFailed(_ entry: Entry, _ now: ClockReading, _ effects: inout Effects) {
-        guard proposer.proposed == entry.header.ballot else {
-            // Perhaps an empty one is under way in its place.
-            return proposer.errorReceived(from: admission.id, entry.header.ballot)
-        }
-        // It stays what is voted on.
-        log.accept(entry)
-        proposer.errorReceived(from: admission.id, entry.header.ballot)
+        // It stays what is voted on; or an empty one is under way in its place.
+        if proposer.proposed == entry.header.ballot { log.accept(entry) }
+        // What it has stored of an earlier attempt, perhaps late, it has.
+        if !log.stores(entry) { proposer.errorReceived(from: admission.id, entry.header.ballot) }
     }
 
     // MARK: - Applying

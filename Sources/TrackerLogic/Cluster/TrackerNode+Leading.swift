@@ -215,7 +215,8 @@ extension TrackerNode {
     private mutating func entryRefused(isNowhere: Bool, _ now: ClockReading, _ effects: inout Effects) {
         guard let entry = log.pending else { preconditionFailure("what is voted on is in the log") }
         var consequence = proposer.consequence(
-            isNowhere: isNowhere && !isGroup || has(.abortedRevived), now: now.monotonic, pause: policy.keepalive)
+            isNowhere: isNowhere && !isGroup && log.durablePending == nil || has(.abortedRevived),
+            now: now.monotonic, pause: policy.keepalive)
         if has(.inheritedGivenUp), proposer.kind == .inherited { consequence = isNowhere && !isGroup ? .drop : .void }
         switch consequence {
         case .wait: return
@@ -226,7 +227,7 @@ extension TrackerNode {
         if proposer.kind == .void, consequence == .drop, log.durablePending != nil || has(.emptyEntryKept) {
             return tryAgain(entry, now, &effects)
         }
-        if consequence == .void, log.isUnwritten(entry) {
+        if consequence == .void, !log.stores(entry) {
             proposer.errorReceived(from: admission.id, entry.header.ballot)
         }
         let tickets = gathering.tickets(of: entry)

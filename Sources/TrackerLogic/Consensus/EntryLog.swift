@@ -99,12 +99,6 @@ package struct EntryLog: Sendable, Hashable {
         durableThrough = index
     }
 
-    /// Whether an entry that was accepted is neither on the disk nor on its way there: once another takes its place it
-    /// never will be.
-    package func isUnwritten(_ entry: Entry) -> Bool {
-        pending?.header == entry.header && durablePending?.header != entry.header && writing?.header != entry.header
-    }
-
     /// Whether what was accepted is on the disk, or on its way there, in whatever attempt.
     package func stores(_ entry: Entry) -> Bool {
         durablePending?.position == entry.position || writing?.position == entry.position

@@ -113,10 +113,13 @@ package struct Proposer: Sendable, Hashable {
         !errors.isEmpty && now - proposedAt >= patience(pause)
     }
 
-    /// Between two attempts: where nothing is left but to hear that nobody can store the empty one either, all have
-    /// time to try, and to say so.
+    /// Between two attempts: where the entry may still be given up, or nothing is left but to hear that nobody can
+    /// store the empty one either, all have time to try, and to say so.
+    ///
+    /// Whoever could not write lets a pause go by before the next write. Attempts that followed each other as fast
+    /// would each come before what is said of the one before, and nothing would ever be refused.
     private func patience(_ pause: Duration) -> Duration {
-        isReplacedNowhere ? pause + EntryLog.writePause : pause
+        isReplacedNowhere || kind == .fresh && !mayBeStored ? pause + EntryLog.writePause : pause
     }
 
     // MARK: - Votes
@@ -292,7 +295,7 @@ extension Proposer {
     /// The same, of what only a master looks at.
     func absorbPauses(into print: inout Fingerprint, now: Instant, retryPause: Duration, keepalive: Duration) {
         print.absorb(now - sentAt >= retryPause)
-        print.absorb(!isIdle && now - proposedAt >= keepalive)
+        print.absorb(!isIdle && now - proposedAt >= patience(keepalive))
         print.absorb(kind == .void)
         print.absorb(kind == .inherited)
     }

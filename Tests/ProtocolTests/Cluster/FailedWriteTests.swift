@@ -96,6 +96,27 @@ import Wire
         #expect(try trio.announce(.v4(3), at: 3) != nil)
     }
 
+    /// A write that is slower than the pause between two attempts ends when the next is under way.
+    @Test func `what a master has stored late of one attempt is not given up either`() throws {
+        var trio = Trio.serving()
+        try trio.announce(Self.client, at: 3)
+        trio.run(.seconds(1))
+        trio.cutOff(1)
+        trio.failWrites(2, .full)
+        trio.holdWrites(3)
+        #expect(try trio.announce(Self.other, at: 3) == nil)
+        trio.run(.milliseconds(2500))
+        for id: UInt32 in [1, 3] { trio.failWrites(id, .full) }
+        trio.mend(1)
+        trio.releaseWrites(3)
+        trio.run(.seconds(6))
+        #expect(trio.replies(to: Self.other).isEmpty)
+        for id: UInt32 in [1, 2, 3] { trio.failWrites(id, nil) }
+        trio.run(.seconds(4))
+        #expect(trio.replies(to: Self.other).count == 1)
+        #expect(try trio.announce(.v4(3), at: 3) != nil)
+    }
+
     /// Who says that it cannot store a further attempt would be counted among those who have none.
     @Test func `a voter that has stored an earlier attempt does not refuse a further one`() throws {
         var trio = Trio.serving()

@@ -121,8 +121,18 @@ import Wire
         _ now: Int64, _ isDue: Bool
     ) {
         var proposer = Self.proposing(at: 100)
+        proposer.okReceived(from: 1, Self.ballot)
         _ = proposer.takeResend(now: .at(1000), pause: .milliseconds(250))
         #expect(!proposer.mayRetryErrors(now: .at(now), pause: .seconds(1)), "there is nobody to")
+        proposer.errorReceived(from: 2, Self.ballot)
+        #expect(proposer.mayRetryErrors(now: .at(now), pause: .seconds(1)) == isDue)
+    }
+
+    @Test(arguments: [(2099, false), (2100, true)] as [(Int64, Bool)])
+    func `what nobody has stored is not proposed again before all have had time to refuse it`(
+        _ now: Int64, _ isDue: Bool
+    ) {
+        var proposer = Self.proposing(at: 100)
         proposer.errorReceived(from: 2, Self.ballot)
         #expect(proposer.mayRetryErrors(now: .at(now), pause: .seconds(1)) == isDue)
     }
