@@ -170,8 +170,7 @@ package struct Office: Sendable, Hashable {
     /// What it said before it was elected may come late: it had promised less then, or was standing in that very epoch,
     /// which it never does again.
     package func isResignation(of life: Life, as role: ClusterRole, in epoch: Epoch) -> Bool {
-        guard let following, following.life == life else { return false }
-        return epoch > following.epoch || epoch == following.epoch && role != .candidate
+        follows(life) && !isLate(epoch, of: life) && !(role == .candidate && follows(life, in: epoch))
     }
 
     /// Whether a master has welcomed this tracker.
