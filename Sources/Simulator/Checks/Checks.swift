@@ -392,7 +392,7 @@ package struct Checks: Sendable {
     private mutating func take(_ decided: Log.Decided, _ step: borrowing Step) {
         merges.noteWords(decided.entry, step, &scene)
         aborts.checkAborted(decided.entry, decided.tickets, step, &scene, &requests)
-        guard decided.isNext else { return }
+        guard decided.isNext else { return stops.noteEmptied(by: decided.entry, scene, &requests) }
         swarms.carryOver(decided, step, &scene, &requests, &elections, &stops)
     }
 }

@@ -64,7 +64,9 @@ struct End: Sendable {
         }
         // Where histories with clocks of their own have merged, those are sure to live who are on time by any clock.
         let told = scene.promises.hasOneHistory || scene.hasGoodClocks ? nil : time
-        let lag = time - scene.nodes[node].configuration.cluster.keepalive * 2
+        // A master knows what it has answered.
+        let isMaster = scene.nodes[node].lastView?.leads != nil
+        let lag = isMaster ? nil : time - scene.nodes[node].configuration.cluster.keepalive * 2
         if let account = requests.ledger.missing(
             in: state, onTimeAt: told, knowsStops: scene.promises.repliesAreLinear, lag: lag)
         {

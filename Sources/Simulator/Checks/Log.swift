@@ -229,7 +229,9 @@ struct Log: Sendable {
     /// before its vote was heard (survivor mode): of what is not empty it would have kept the vote.
     private func hasReplaced(_ id: UInt32, _ entry: Entry?, _ scene: Scene) -> Bool {
         guard let entry, entry.header.updateCount == 0 else { return false }
-        return scene.nodes.contains { $0.id == id && $0.disk.promised > entry.header.epoch }
+        return scene.nodes.contains {
+            $0.id == id && $0.disk.promised > entry.header.epoch && $0.disk.lastIndex >= entry.header.index
+        }
     }
 
     /// Of a tracker alone, an entry that it has applied: what its log in memory says does not count.

@@ -48,6 +48,8 @@ struct MergeSides: Sendable {
         var accounts = Said<[UInt8], Account>()
         var files = Said<InfoHash, TorrentFileHead>()
         var peers = Said<PeerKey, PeerImage>()
+        /// What an earlier merge has said of peers, in the entry that was under way as the side's words were noted.
+        var earlierPeers: [Word<PeerKey, PeerImage>] = []
         var unregistered: [InfoHash] = []
         var hasEmptied = false
         /// Whether anybody has changed an account.
@@ -57,6 +59,8 @@ struct MergeSides: Sendable {
     /// A master that takes in another's history.
     private struct Own: Sendable {
         var state: ReplicatedState
+        /// The entry that was under way by then: what it says is none of this merge.
+        var underWay: Ballot?
         var changes = Changes()
     }
 
@@ -135,13 +139,19 @@ struct MergeSides: Sendable {
                 let image = PeerImage(
                     address: peer.address, peerID: peer.peerID, downloaded: peer.downloaded, left: peer.left,
                     lastSeen: peer.lastSeen, isCounted: peer.isCounted)
-                own[node]?.changes.peers.noteMerged(key, at: peer.lastSeen, image)
+                notePeer(Word(key: key, time: peer.lastSeen, value: image), of: entry, node)
             case .mergeStop(let infoHash, let address, let time):
-                own[node]?.changes.peers.noteMerged(PeerKey(infoHash: infoHash, address: address), at: time, nil)
+                let key = PeerKey(infoHash: infoHash, address: address)
+                notePeer(Word(key: key, time: time, value: nil), of: entry, node)
             case .console(let update): note(update, node)
             default: break
             }
         }
+    }
+
+    private mutating func notePeer(_ word: Word<PeerKey, PeerImage>, of entry: Entry, _ node: Int) {
+        own[node]?.changes.peers.noteMerged(word.key, at: word.time, word.value)
+        if own[node]?.underWay == entry.header.ballot { own[node]?.changes.earlierPeers.append(word) }
     }
 
     private mutating func note(_ update: ConsoleUpdate, _ node: Int) {
@@ -169,7 +179,9 @@ struct MergeSides: Sendable {
         _ state: ReplicatedState, _ step: borrowing Step, _ event: Event, _ effects: Effects, _ scene: inout Scene
     ) {
         if MergeSides.isAsked(step, event, scene) { given[step.node] = state }
-        if MergeSides.asks(effects), step.view.leads != nil { own[step.node] = Own(state: state) }
+        if MergeSides.asks(effects), step.view.leads != nil {
+            own[step.node] = Own(state: state, underWay: step.view.pending)
+        }
         for case .merged(_, _, let leftOut) in effects.observations {
             let own = own[step.node]
             self.own[step.node] = nil
@@ -206,15 +218,10 @@ struct MergeSides: Sendable {
         _ state: ReplicatedState, _ own: Own, _ other: ReplicatedState, hasSwarms: Bool, _ step: borrowing Step,
         _ scene: inout Scene
     ) {
-        var (mine, theirs, left) = (SideWords(own.state), SideWords(other), SideWords(state))
+        let (mine, theirs, left) = (SideWords(own.state), SideWords(other), SideWords(state))
         note(mine, theirs)
         let name = scene.name(step.node)
         let interval = scene.nodes[step.node].configuration.interval
-        if !hasSwarms {
-            mine.forgetSwarms()
-            theirs.forgetSwarms()
-            left.forgetSwarms()
-        }
         // Whoever was silent for so long may be gone.
         let oldest = Int64(state.time.seconds) - Int64(interval)
         MergeSides.check(left, mine, theirs, own.changes, hasSwarms: hasSwarms, since: oldest) { invariant, words in
@@ -261,8 +268,10 @@ struct MergeSides: Sendable {
         if changes.hasEmptied || !hasSwarms { return }
         // What a merge before this one has said is known here, and counts by its time as what the sides knew does. Of
         // what the other side knows it is that side's own word that is to be here, not what this merge has made of it.
+        // What was under way before is none of this merge: of two of the same second it may be the one that counts.
         let merged = changes.peers.merged.filter { word in
-            !theirs.peers.contains { $0.key == word.key && !word.isLater(than: $0) }
+            changes.earlierPeers.contains(word)
+                || !theirs.peers.contains { $0.key == word.key && !word.isLater(than: $0) }
         }
         let peers = SideWords.latest(mine.peers + merged, theirs.peers)
         let young = peers.filter { Int64($0.time) > oldest }

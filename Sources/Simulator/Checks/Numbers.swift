@@ -132,9 +132,9 @@ struct Numbers: Sendable {
     ) {
         let (old, new) = (before.life.id, step.view.life.id)
         guard new != 0 else {
-            // Who was held up finds out that it misses its master, and then listens.
+            // Who was held up while it fetched the state finds out that it misses its master, and then listens.
             var before = before
-            if Numbers.suspects(effects) { before.isFenced = true }
+            if !before.hasFullState, Numbers.suspects(effects) { before.isFenced = true }
             return checkGivenUp(step, before, event, &scene)
         }
         let isTold = effects.observations.contains(.idAssigned(new))

@@ -50,9 +50,6 @@ struct SideWords: Sendable {
         torrents = state.registry.all.map { $0.infoHash }
     }
 
-    /// What goes with the swarms of a cluster that has stopped whole.
-    mutating func forgetSwarms() { (peers, counts) = ([], []) }
-
     /// The winner of two sides' words on each thing; of two that count the same, both.
     static func latest<Key, Value>(_ one: [Word<Key, Value>], _ other: [Word<Key, Value>]) -> [Word<Key, Value>] {
         let all = one + other

@@ -97,6 +97,18 @@ struct Stops: Sendable {
         requests.ledger.close()
     }
 
+    /// An entry is applied for the first time, where histories may differ: whether it takes out the swarms of before a
+    /// stop.
+    ///
+    /// No master need tell of that. A lone one that dies finds its last entry decided as it comes back, and one that is
+    /// stopped again gives its role up in the step that applies the entry.
+    func noteEmptied(by entry: Entry, _ scene: borrowing Scene, _ requests: inout Requests) {
+        guard !emptyEpochs.isEmpty, !scene.promises.hasOneHistory,
+            emptyEpochs.contains(where: { $0.epoch == entry.header.epoch }), entry.emptiesSwarms
+        else { return }
+        requests.ledger.close()
+    }
+
     /// A tracker confirms its master, or serves as one: the cluster goes on.
     mutating func goesOn(_ node: Int) { leftAt[node] = nil }
 

@@ -142,6 +142,8 @@ extension World {
             // Who has lost its memory has no vote before it holds the whole state, and is let in only where a quorum
             // without it follows. In survivor mode its master does without it.
             guard seen.hasFullState || !checks.promises.membersDecide else { continue }
+            // Its master does not hear a new life before it takes the one before for down.
+            if seen.isFenced, other != master.node, isNew(other) { continue }
             let reaches =
                 isWell(other) && seen.promised == master.epoch
                 && bus.isClear(between: other, and: master.node, now: now)
@@ -168,6 +170,13 @@ extension World {
     private mutating func areAllDisksAlike(as master: Int) -> Bool {
         let index = nodes[master].appliedIndex ?? 0
         return nodes.indices.allSatisfy { !connectivity[$0].isThere || nodes[$0].disk.record.lastIndex == index }
+    }
+
+    /// Whether a tracker has been on the bus for so short a time that others may still take its last life for the one
+    /// that has its number; they are asked again each quarter of a keepalive.
+    private func isNew(_ node: Int) -> Bool {
+        let cluster = nodes[node].configuration.cluster
+        return now - connectivity[node].busSince < cluster.detectionTime + cluster.keepalive
     }
 
     /// Whether nothing is wrong with a tracker but that its disk may be full.

@@ -11,14 +11,15 @@ extension World {
             return elections.trouble(until: now)
         }
         elections.masterDied(
-            own.life.id, candidates: heirs.candidates, isPlain: heirs.isPlain, heardWithin: heirs.heardWithin, at: now)
+            own.life.id, candidates: heirs.candidates, isPlain: heirs.isPlain && heirs.hasMissedNone,
+            heardWithin: heirs.heardWithin, at: now)
     }
 
     /// Who may be master next.
     private struct Heirs {
         var candidates: [ElectionWatch.Candidate] = []
-        /// Whether each can be sent what it lacks by any other, is in step or not whatever becomes of what is under
-        /// way, and has missed no keepalive of another: it may take that one for down before the next one comes.
+        /// Whether each can be sent what it lacks by any other, and is in step or not whatever becomes of what is under
+        /// way.
         var isPlain = true
         /// How much later than the first the last of them has heard the master: so much later it misses it.
         var heardWithin: Duration {
@@ -27,6 +28,7 @@ extension World {
         }
         var firstHeardAt: Instant?
         var lastHeardAt: Instant?
+        /// Whether none has missed a keepalive of another: it may take that one for down before the next one comes.
         var hasMissedNone = true
     }
 
@@ -61,12 +63,10 @@ extension World {
             cutThrough = max(cutThrough, view.position.index - min(view.position.index, UInt64(view.tailCount)) + next)
         }
         guard heirs.candidates.count * 2 > own.voters.count else { return nil }
-        heirs.isPlain =
-            heirs.hasMissedNone
-            && heirs.candidates.allSatisfy { candidate in
-                let keepsUpWith = candidate.index + ElectionWatch.inStep
-                return candidate.index >= cutThrough && (keepsUpWith >= newest) == (keepsUpWith >= newestYet)
-            }
+        heirs.isPlain = heirs.candidates.allSatisfy { candidate in
+            let keepsUpWith = candidate.index + ElectionWatch.inStep
+            return candidate.index >= cutThrough && (keepsUpWith >= newest) == (keepsUpWith >= newestYet)
+        }
         return heirs
     }
 
