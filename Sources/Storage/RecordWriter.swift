@@ -64,7 +64,10 @@ final class RecordWriter {
         self.mark = mark
         let (salt, head) = try StoreRecovery.head(db)
         self.salt = salt
-        state = State(holes: RecordGuard(hasFullState: try StoreRecovery.promise(db)?.hasFullState == true), head: head)
+        let holes = RecordGuard(
+            hasFullState: try StoreRecovery.promise(db)?.hasFullState == true,
+            last: try StoreRecovery.lastPosition(db, head))
+        state = State(holes: holes, head: head)
         markedTurn = head.turn
         statements = try Statements(
             setMeta: PreparedStatement(db, "REPLACE INTO meta (key, value) VALUES (?, ?)"),

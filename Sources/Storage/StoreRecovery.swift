@@ -114,6 +114,17 @@ struct StoreRecovery {
         return promise
     }
 
+    /// Where the last entry of the log brings a state to; nil where the log is empty, or the entry is damaged.
+    static func lastPosition(_ db: Database, _ head: RecordHead) throws -> Position? {
+        guard head.lastIndex > head.trimmedThrough else { return nil }
+        var position: Position?
+        try PreparedStatement(db, "SELECT entry FROM log WHERE idx = ?")
+            .forEach([.integer(Int64(clamping: head.lastIndex))]) { columns in
+                position = (try? Entry(columns.blob(0)))?.position
+            }
+        return position
+    }
+
     private static func forEachChunk(_ db: Database, _ body: (SnapshotChunk, UInt64) throws -> Void) throws {
         try PreparedStatement(db, "SELECT number, idx, checksum, body FROM snapshot ORDER BY number")
             .forEach { columns in

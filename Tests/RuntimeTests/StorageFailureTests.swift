@@ -146,6 +146,43 @@ import Wire
         }
     }
 
+    /// An entry as a tracker makes it.
+    private func attempt(_ attempt: UInt32, at index: UInt64, after previous: UInt64, byteCount: Int = 100) -> Entry {
+        let header = EntryHeader(
+            index: index, epoch: Epoch(round: 1, id: 1), attempt: attempt, time: WallTime(milliseconds: 0),
+            updateCount: 0, previous: previous)
+        var bytes = [UInt8](repeating: UInt8(attempt), count: byteCount)
+        let chain = header.seal(&bytes)
+        return Entry(sealed: bytes, header, chain: chain)
+    }
+
+    /// Where the attempt that it has stored is decided, a tracker does not write it again, and needs no new start.
+    @Test func `the log goes on behind what it holds where another attempt found no room`() throws {
+        try StorageTest.inDirectory { directory in
+            let first = attempt(0, at: 1, after: 0)
+            let second = attempt(0, at: 2, after: first.chain)
+            let store = try OpenStore(directory, options: limited(400_000))
+            #expect(store.write(.append(first), .append(second)) == [nil, nil])
+            let large = attempt(1, at: 2, after: first.chain, byteCount: 500_000)
+            let behind = attempt(2, at: 3, after: large.chain)
+            #expect(store.write(.append(large), .append(behind)) == [.full, .full])
+            #expect(store.write(.append(behind)) == [.full])
+            let third = attempt(0, at: 3, after: second.chain)
+            let fourth = attempt(0, at: 4, after: third.chain)
+            #expect(store.write(.append(third)) == [nil])
+            #expect(store.write(.append(fourth)) == [nil])
+            store.close()
+            #expect(try Recovered.from(directory).entries.values.map(\.count) == [100, 100, 100, 100])
+
+            // What was there before the start counts as well.
+            let again = try OpenStore(directory, options: limited(400_000))
+            #expect(again.write(.append(attempt(1, at: 4, after: third.chain, byteCount: 500_000))) == [.full])
+            #expect(again.write(.append(attempt(0, at: 5, after: fourth.chain))) == [nil])
+            again.close()
+            #expect(try Recovered.from(directory).indices == [1, 2, 3, 4, 5])
+        }
+    }
+
     /// The record holds the old state until the new one is there in one piece, and nothing of the new one before.
     @Test func `after a replacement that failed nothing of the new state is taken`() throws {
         try StorageTest.inDirectory { directory in

@@ -129,6 +129,35 @@ struct MachineryTests {
     }
 
     @Test
+    func `a disk that takes writes again refuses what would miss one that failed, until that is made or it crashes`() {
+        var disk = disk(1)
+        func end(_ writes: Persist...) -> [StorageFailure?] {
+            disk.submit(writes)
+            _ = disk.beginGroup()
+            let end = disk.endGroup()
+            #expect(end.misfit == nil)
+            return writes.indices.map { end.failure ?? end.refusal(at: $0) }
+        }
+        #expect(end(write(1, 1)) == [nil])
+        disk.failure = .locked
+        #expect(end(write(2, 2), write(3, 3)) == [.locked, .locked])
+        disk.failure = nil
+        #expect(end(write(4, 3), write(5, 4)) == [.locked, .locked])
+        #expect(disk.record.lastIndex == 1)
+        #expect(end(write(6, 4), write(7, 2), write(8, 3)) == [.locked, nil, nil])
+        #expect(disk.record.lastIndex == 3)
+
+        let old = SnapshotChunk(number: 0, index: 1, bytes: [1])
+        disk.failure = .full
+        #expect(end(Persist(token: PersistToken(9), change: .replaceAll(chunks: [old]))) == [.full])
+        disk.failure = nil
+        #expect(end(write(10, 4)) == [.full])
+        _ = disk.crash()
+        #expect(end(write(11, 4)) == [nil])
+        #expect(disk.record.lastIndex == 4)
+    }
+
+    @Test
     func `a record takes nothing that leaves a gap`() {
         var record = DiskRecord()
         let changes: [(change: Persist.Change, fits: Bool)] = [

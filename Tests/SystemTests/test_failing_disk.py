@@ -6,9 +6,11 @@ import errno
 import os
 import pathlib
 import subprocess
+import time
 import unittest
 
 import bep15
+from cluster import Cluster
 from namespaces import wait_until
 from serving import Place, TrackerTest, mounted, remount, require_tracker
 
@@ -127,6 +129,36 @@ class FailingDisk(TrackerTest):
         tracker = self.serve(place, **self.options)
         self.assert_whole(tracker)
         self.assertEqual(self.client(tracker).scrape(b"b" * 20, b"n" * 20), [bep15.Scraped(1, 0, 0)] * 2)
+
+    def test_disks_of_a_cluster_that_had_no_room_take_writes_again(self):
+        """The last of three that fills up has stored what the others could not; it goes on behind that."""
+        for last, others in [(3, (1, 2)), (2, (3, 1))]:
+            environment = {**self.options["environment"], "FAILING_DISK": "faults"}
+            with self.subTest(last=last), Cluster("multicast", environment=environment) as trackers:
+                members = {member.number: member for member in trackers.members}
+                load = trackers.load(members[1], 60, 20, "--peers", 2_000)
+                wait_until(lambda: members[2].node()["peers"] > 60, 10, "load")
+                for number in others:
+                    self.fill(members[number])
+                time.sleep(0.3)
+                self.fill(members[last])
+                time.sleep(4)
+                for number in others:
+                    self.free(members[number])
+                time.sleep(5)
+                self.free(members[last])
+                wait_until(lambda: all(self.takes_writes(member) for member in trackers.members), 10,
+                           "all disks take writes again")
+                load.report()
+
+    def fill(self, member):
+        (member.directory / "faults").write_text(f"write tracker.sqlite-wal {errno.ENOSPC}\n")
+
+    def free(self, member):
+        (member.directory / "faults").unlink()
+
+    def takes_writes(self, member):
+        return b'swarmkeeper_disk{state="works"} 1' in member.get("/metrics")
 
     def test_a_disk_that_turns_read_only_under_a_running_tracker(self):
         """As a kernel makes a file system that it has found damaged. Nothing that is open is written any more then, and

@@ -20,6 +20,10 @@ struct End: Sendable {
         for (node, machine) in machines.enumerated() {
             guard let machine else { continue }
             checkState(machine.state, node, at: time, &scene, &requests)
+            // Disks take writes again, and what it has applied has been tried again since.
+            if let failure = machine.status.storageFailure, scene.nodes[node].disk.lastIndex < machine.state.index {
+                scene.violate(.healedIsOne, at: time, "the disk of \(scene.name(node)) is still \(failure.words)")
+            }
         }
         checkSettled(machines, at: time, &scene)
     }

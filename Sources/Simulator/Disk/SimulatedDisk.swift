@@ -2,6 +2,7 @@
 
 import Primitives
 import TrackerLogic
+import Wire
 
 /// How good a disk is.
 public struct DiskOptions: Sendable, Hashable {
@@ -32,12 +33,16 @@ public struct DiskOptions: Sendable, Hashable {
 ///
 /// What was told to be durable is there after any crash. What is under way when the node crashes is there in part: some
 /// first writes of the group, in order, for a group may be several transactions; what waits is not there at all.
+///
+/// After a write that failed it refuses what the real storage refuses (`RecordGuard`), even once it takes writes again.
 package struct SimulatedDisk: Sendable {
     var options: DiskOptions
     /// What is durable.
     package private(set) var record = DiskRecord()
     /// With what every group fails now.
     package var failure: StorageFailure?
+    /// Of this life of the node: which writes failed, and what builds on them.
+    private var holes = RecordGuard(hasFullState: false)
     private var waiting: [Persist] = []
     private var underWay: [Persist] = []
     /// Whether writes have failed in an unknown way: nothing is written any more in this life of the node.
@@ -98,10 +103,15 @@ package struct SimulatedDisk: Sendable {
         package var writes: [Persist]
         /// nil where all of it is durable.
         package var failure: StorageFailure?
-        /// How many of the writes, from the first on, are durable.
+        /// How many of the writes, from the first on, are durable, but for those that were refused.
         package var durableCount = 0
+        /// Why each of these was refused, for an earlier one that failed (nil: it was not); empty where none was.
+        package var refusals: [StorageFailure?] = []
         /// A write that did not fit what is on the disk.
         package var misfit: Persist.Change?
+
+        /// Why a write was refused, by its place in the group.
+        package func refusal(at place: Int) -> StorageFailure? { place < refusals.count ? refusals[place] : nil }
     }
 
     package mutating func endGroup() -> GroupEnd {
@@ -120,8 +130,9 @@ package struct SimulatedDisk: Sendable {
         case .full, .locked, .readOnly:
             if sabotage == .saysFailedButWrites { end.durableCount = end.writes.count }
             if sabotage == .saysWrittenButFails { end.failure = nil }
+            if let failure = end.failure, end.durableCount == 0 { note(end.writes, failure) }
         }
-        end.misfit = apply(end.writes[..<end.durableCount])
+        (end.refusals, end.misfit) = apply(end.writes[..<end.durableCount])
         if end.durableCount > 0, end.failure == nil { memory?.marked(record) }
         return end
     }
@@ -135,9 +146,13 @@ package struct SimulatedDisk: Sendable {
     package mutating func crash() -> [Persist] {
         var survivors: [Persist] = []
         if !isBroken, failure == nil, !underWay.isEmpty {
-            survivors = Array(someFirst(of: underWay))
-            _ = apply(survivors[...])
+            let chosen = someFirst(of: underWay)
+            let refusals = apply(chosen).refusals
+            survivors = refusals.isEmpty ? Array(chosen) : zip(chosen, refusals).filter { $1 == nil }.map { $0.0 }
         }
+        // Whoever opens the record next has not met a failure.
+        holes = RecordGuard(
+            hasFullState: record.promise?.hasFullState == true, last: record.entries.last?.position)
         waiting.removeAll(keepingCapacity: true)
         underWay.removeAll(keepingCapacity: true)
         isBroken = false
@@ -162,16 +177,31 @@ package struct SimulatedDisk: Sendable {
     mutating func beginAnew(_ promise: Promise) {
         record = DiskRecord()
         record.promise = promise
+        holes = RecordGuard(hasFullState: promise.hasFullState)
         memory?.begin(record)
     }
 
-    private mutating func apply(_ writes: ArraySlice<Persist>) -> Persist.Change? {
+    private mutating func apply(
+        _ writes: ArraySlice<Persist>
+    ) -> (refusals: [StorageFailure?], misfit: Persist.Change?) {
+        var refusals: [StorageFailure?] = []
         var misfit: Persist.Change?
         if !writes.isEmpty { memory?.wrote() }
-        for write in writes where !isSwallowed(write.change) {
-            if !record.apply(spoiled(write.change)) { misfit = misfit ?? write.change }
+        for (place, write) in writes.enumerated() {
+            if let refusal = holes.refusal(of: write.change) {
+                if refusals.isEmpty { refusals = Array(repeating: nil, count: writes.count) }
+                refusals[place] = refusal
+                continue
+            }
+            holes.succeeded(write.change)
+            if !isSwallowed(write.change), !record.apply(spoiled(write.change)) { misfit = misfit ?? write.change }
         }
-        return misfit
+        return (refusals, misfit)
+    }
+
+    /// None of some writes was made: what builds on them will be refused.
+    private mutating func note(_ writes: [Persist], _ failure: StorageFailure) {
+        for write in writes where holes.refusal(of: write.change) == nil { holes.failed(write.change, failure) }
     }
 
     private mutating func isSwallowed(_ change: Persist.Change) -> Bool {

@@ -143,16 +143,26 @@ extension World {
             now, .disk, of: node,
             "has \(Words.counted(end.writes.count, "write")) \(end.failure.map { "failed: \($0.words)" } ?? "on disk")"
                 + ", and has not been told yet")
+        for (place, refusal) in end.refusals.enumerated() {
+            guard let refusal else { continue }
+            trace.absorb(UInt64(place) << 8 | refusal.tag)
+            trace.line(
+                now, .disk, of: node, "refuses \(end.writes[place].change.name), for what failed before it would miss")
+        }
         if let misfit = end.misfit { violate(.logHasNoGap, "disk \(node) cannot carry out \(misfit.name)") }
         var moments: UInt32 = 0
-        for write in end.writes[..<end.durableCount] { moments |= becomeDurable(node, write.change) }
+        for (place, write) in end.writes[..<end.durableCount].enumerated() where end.refusal(at: place) == nil {
+            moments |= becomeDurable(node, write.change)
+        }
         if let failure = end.failure {
             tally.writesFailed += end.writes.count
             countFailure(end.writes, failure)
         }
         if end.failure == .broken { nodes[node].disk.failure = nil }
         if tamperings.first?.sabotage != .reportsBeforeDurable {
-            for write in end.writes { scheduleCompletion(node, write, end.failure) }
+            for (place, write) in end.writes.enumerated() {
+                scheduleCompletion(node, write, end.failure ?? end.refusal(at: place))
+            }
         }
         beginGroup(node)
         if !isHealed, moments != 0, let moment = plan.injection(at: moments, of: node) { inject(node, moment) }

@@ -1,7 +1,6 @@
 // Which changes are refused after one that failed, and until when.
 
 import Primitives
-import Storage
 import Testing
 import TrackerLogic
 import Wire
@@ -14,7 +13,12 @@ import Wire
                 hasFullState: hasFullState))
     }
 
-    private static func append(_ index: UInt64) -> Persist.Change { .append(.opaque(index, [1])) }
+    /// `chain` is the running hash that it comes to, `previous` the one that it follows.
+    private static func append(_ index: UInt64, chain: UInt64 = 1, previous: UInt64 = 0) -> Persist.Change {
+        let header = EntryHeader(
+            index: index, epoch: .zero, time: WallTime(milliseconds: 0), updateCount: 0, previous: previous)
+        return .append(Entry(sealed: [1], header, chain: chain))
+    }
 
     private static func save(_ number: UInt32) -> Persist.Change {
         .saveChunk(SnapshotChunk(number: number, index: 4, bytes: [1]))
@@ -24,6 +28,8 @@ import Wire
 
     private struct Row {
         var hasFullState = true
+        /// What the record ends with when it is opened.
+        var last: Position?
         /// What was made and what was not, in this order.
         var past: [(Persist.Change, StorageFailure?)]
         var allowed: [Persist.Change] = []
@@ -38,6 +44,31 @@ import Wire
         // Entries.
         Row(past: [(append(5), .full)], allowed: [append(5), append(4), .trim(through: 4)], refused: [append(6)]),
         Row(past: [(append(5), .full), (append(5), nil)], allowed: [append(6)]),
+        // The record holds another attempt at it: what follows that one by its hash builds on nothing that is missing.
+        Row(
+            past: [(append(5, chain: 50), nil), (append(5, chain: 51), .full)],
+            allowed: [append(5, chain: 52), append(6, previous: 50)],
+            refused: [append(6, previous: 51), append(6), append(7, previous: 50)]),
+        Row(
+            last: Position(index: 5, chain: 50), past: [(append(5, chain: 51), .full)],
+            allowed: [append(6, previous: 50)], refused: [append(6, previous: 51)]),
+        Row(
+            past: [
+                (append(5, chain: 50), nil), (append(5, chain: 51), .full), (append(6, chain: 60, previous: 50), nil),
+            ], allowed: [append(7, previous: 60), append(7, previous: 61)]),
+        Row(
+            past: [
+                (append(5, chain: 50), nil), (append(6, chain: 60, previous: 50), nil), (append(5, chain: 51), .full),
+            ], allowed: [append(7, previous: 60)], refused: [append(6, previous: 50), append(7, previous: 61)]),
+        // What was cut off is there no more.
+        Row(
+            past: [
+                (append(5, chain: 50), nil), (append(6, chain: 60, previous: 50), nil), (append(5, chain: 51), nil),
+                (append(6, chain: 61, previous: 51), .full),
+            ], allowed: [append(6)], refused: [append(7, previous: 60), append(7, previous: 61)]),
+        Row(
+            past: [(append(5, chain: 50), nil), (replace, nil), (append(5, chain: 51), .full)],
+            refused: [append(6, previous: 50)]),
         // Chunks.
         Row(past: [(save(1), .full)], allowed: [save(1), save(2), append(5)], refused: [.trim(through: 2)]),
         Row(past: [(save(1), .full), (save(2), nil)], refused: [.trim(through: 2)]),
@@ -67,7 +98,7 @@ import Wire
 
     @Test func `what means something else after a failure is refused`() {
         for row in Self.rows {
-            var holes = RecordGuard(hasFullState: row.hasFullState)
+            var holes = RecordGuard(hasFullState: row.hasFullState, last: row.last)
             for (change, failure) in row.past {
                 if let failure { holes.failed(change, failure) } else { holes.succeeded(change) }
             }
