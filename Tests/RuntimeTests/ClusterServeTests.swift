@@ -38,6 +38,10 @@ struct ClusterServeTests {
         let counts = try await trackers[0].scrape(infoHash(1))
         #expect(counts?.seeders == 1 && counts?.leechers == 2 && counts?.completed == 0)
         for tracker in trackers {
+            let counters = try await tracker.console.status().report.node.counters
+            #expect((counters.announces, counters.scrapes) == (1, tracker === trackers[0] ? 1 : 0))
+        }
+        for tracker in trackers {
             try await tracker.sees("all have applied the same") { view in
                 view.commitIndex > 0 && view.trackers.allSatisfy { $0.lag == 0 && $0.agreement == "same" }
             }

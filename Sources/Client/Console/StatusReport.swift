@@ -22,9 +22,9 @@ public struct StatusReport: Sendable, Hashable, Decodable {
     public struct Counters: Sendable, Hashable, Decodable {
         /// BEP 15's connect requests that were answered.
         public var connects: UInt64
-        /// Announces that were granted or refused.
+        /// Announces that were granted and answered by this tracker; those refused are errors.
         public var announces: UInt64
-        /// Scrapes that were granted or refused.
+        /// Scrapes that were granted and answered by this tracker; those refused are errors.
         public var scrapes: UInt64
         /// Error replies that were sent.
         public var errors: UInt64

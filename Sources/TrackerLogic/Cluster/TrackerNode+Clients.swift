@@ -184,16 +184,10 @@ extension TrackerNode {
         _ announce: Announce, of peer: SocketAddress, key: UInt64, _ now: ClockReading, passkey: () -> [UInt8]
     ) -> Intake {
         guard gathersAtOnce else { return .waits }
-        if let refusal = refusal(of: announce, by: peer, passkey: passkey) {
-            counters.announces += 1
-            return .refused(refusal)
-        }
-        guard
-            gathering.append(
-                announce, of: peer, life: isGroup ? Tickets.group : life, number: isGroup ? key : router.nextNumber)
-        else { return .waits }
-        counters.announces += 1
-        return .taken
+        if let refusal = refusal(of: announce, by: peer, passkey: passkey) { return .refused(refusal) }
+        let isTaken = gathering.append(
+            announce, of: peer, life: isGroup ? Tickets.group : life, number: isGroup ? key : router.nextNumber)
+        return isTaken ? .taken : .waits
     }
 
     // MARK: - A group

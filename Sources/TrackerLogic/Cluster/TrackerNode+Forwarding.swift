@@ -219,7 +219,6 @@ extension TrackerNode {
         _ announce: Announce, claimed: UInt32 = 0, _ request: ForwardedRequest, of life: Life, _ now: ClockReading,
         _ effects: inout Effects, passkey: () -> [UInt8]
     ) {
-        counters.announces += 1
         let peer = peerAddress(request.source, port: announce.port, claimed: claimed)
         if let refusal = refusal(of: announce, by: peer, passkey: passkey) {
             return refuse(number: request.number, of: life, refusal, now, &effects)

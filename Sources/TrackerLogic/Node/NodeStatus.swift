@@ -91,14 +91,17 @@ public struct TableCounts: Sendable, Hashable {
 }
 
 /// Totals since the process started; they only grow.
+///
+/// In a cluster a reply counts at the tracker that sends it to its client, whoever has decided it, and nowhere else. So
+/// the figures of one tracker are what its clients get, and their sums what the cluster answers.
 public struct Counters: Sendable, Hashable {
     /// BEP 15's connect requests that were answered.
     public var connects: UInt64 = 0
-    /// Announces that were granted or refused here, over UDP and HTTP; in a cluster, the master counts.
+    /// Announces that were granted and answered here, over UDP and HTTP; those refused are errors.
     public var announces: UInt64 = 0
-    /// Scrapes that were granted or refused here, over UDP and HTTP; in a cluster, the master counts.
+    /// Scrapes that were granted and answered here, over UDP and HTTP; those refused are errors.
     public var scrapes: UInt64 = 0
-    /// Error replies that were sent.
+    /// Error replies that were sent: to requests that were refused, or could not be read.
     public var errors: UInt64 = 0
     /// Error replies that were withheld by the limit per address.
     public var errorsWithheld: UInt64 = 0

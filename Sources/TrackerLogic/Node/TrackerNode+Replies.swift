@@ -12,11 +12,13 @@ extension TrackerNode {
         }
     }
 
+    /// Tells somebody who waits what his announce has come to; whoever sends that counts it, master or not.
     @inline(__always)
     mutating func answer(
         _ request: WaitingRequest, _ update: Update, _ outcome: ReplicatedState.Outcome, _ effects: inout Effects
     ) {
         guard case .announced(let place) = outcome else { return }
+        counters.announces += 1
         let counts =
             place.slot.map { state.table.shards[place.shard].torrents[$0].counts } ?? SwarmCounts()
         if let id = request.clientRequest {

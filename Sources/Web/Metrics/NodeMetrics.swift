@@ -26,8 +26,8 @@ public enum NodeMetrics {
     private static func totals(_ counters: Counters, into text: inout PrometheusText) {
         let totals: [(name: String, help: String, value: UInt64)] = [
             ("connects", "Connection ids given out (BEP 15).", counters.connects),
-            ("announces", "Announces answered.", counters.announces),
-            ("scrapes", "Scrapes answered.", counters.scrapes),
+            ("announces", "Announces answered here, errors apart.", counters.announces),
+            ("scrapes", "Scrapes answered here, errors apart.", counters.scrapes),
             ("errors", "Requests answered with an error.", counters.errors),
             ("errors_withheld", "Errors withheld by the limit per address.", counters.errorsWithheld),
             ("ignored", "Datagrams that got silence: junk or forged.", counters.ignored),

@@ -38,7 +38,7 @@ public struct TrackerReport: Sendable, Hashable {
     /// Whether the tracker's record can be written.
     public var disk = Disk.works
 
-    /// Announces answered in a second.
+    /// Announces that it answered in a second, whoever is master.
     public var announceRate: UInt32 = 0
     /// From the request to its answer, in microseconds.
     public var answers = Latency()
