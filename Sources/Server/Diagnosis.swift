@@ -43,10 +43,12 @@ public enum Diagnosis {
             return found + drops(lostDatagrams)
         }
         if let bus, !bus.isConnected { add(.busLost, "the bus is lost", detail: bus.lastProblem ?? "") }
+        let (disks, areWhy) = disks(node, cluster, isCutOff: !found.isEmpty || cluster.refusal != nil)
+        if areWhy { found += disks }
         strangers(bus, tally, isSilent: isSilent, into: &found)
         mismatched(cluster, isSilent: isSilent, into: &found)
         if isSilent { silence(node, cluster, mode, into: &found) }
-        disks(node, cluster, into: &found)
+        if !areWhy { found += disks }
         return found + drops(lostDatagrams)
     }
 
@@ -116,8 +118,7 @@ public enum Diagnosis {
     ) {
         // A tracker that is cut off from the bus, or refused, hears nobody: that says nothing more.
         if found.contains(where: { $0.code == .busLost || $0.code == .refused }) { return }
-        let up = cluster.trackers.filter { $0.role != nil }.map(\.life.id)
-        let missing = cluster.voters.filter { !up.contains($0) }
+        let missing = unheard(cluster)
         func add(_ code: Finding.Code, _ words: String) { found.append(Finding(code, isSilence: true, words)) }
         if cluster.isForming {
             let never = cluster.neverHeard.filter { id in !cluster.mismatched.contains { $0.life.id == id } }
@@ -154,29 +155,67 @@ public enum Diagnosis {
         }
     }
 
+    /// The voters that are down, as far as this tracker hears.
+    private static func unheard(_ cluster: ClusterStatus) -> [UInt32] {
+        let up = cluster.trackers.filter { $0.role != nil }.map(\.life.id)
+        return cluster.voters.filter { !up.contains($0) }
+    }
+
     // MARK: - Disks
 
-    private static func disks(_ node: NodeStatus, _ cluster: ClusterStatus, into found: inout [Finding]) {
+    /// Whose disks fail, and what comes of it.
+    ///
+    /// A voter that is down stores as little as one whose disk fails: both are missed where a majority has to store an
+    /// entry, or its promise in an election.
+    ///
+    /// - Parameters:
+    ///   - node: what the node tells about itself; its disk's state counts for it.
+    ///   - cluster: the cluster as it sees it; of the others, what they have reported counts.
+    ///   - isCutOff: whether this tracker hears nobody, which says nothing of the others.
+    /// - Returns: also whether the disks come first of all: enough voters are heard, and too few of them can store.
+    private static func disks(
+        _ node: NodeStatus, _ cluster: ClusterStatus, isCutOff: Bool
+    ) -> (findings: [Finding], areWhy: Bool) {
         var failing: [UInt32] = []
         for tracker in cluster.trackers where tracker.role != nil {
             let isOwn = tracker.life == cluster.life
             let fails = isOwn ? node.storageFailure != nil : tracker.report.map { $0.report.disk != .works } ?? false
             if fails { failing.append(tracker.life.id) }
         }
-        let voters = cluster.voters.filter { !failing.contains($0) }
-        let isRefusing = !failing.isEmpty && voters.count < cluster.voters.count / 2 + 1
-        if let failure = node.storageFailure {
-            let words =
-                isRefusing
-                ? "announces are refused: too few trackers can store them"
-                : "its vote is missing; the others store what is announced"
-            found.append(Finding(.diskFails, isSilence: isRefusing, "\(failure.words) at this tracker: \(words)"))
-        }
+        let missing = isCutOff ? [] : unheard(cluster)
+        let heard = cluster.voters.filter { !missing.contains($0) }
+        let storing = heard.filter { !failing.contains($0) }
+        let needed = cluster.voters.count / 2 + 1
+        let isRefusing = storing.count < needed && storing.count < heard.count
+        let (own, theirs) = loss(cluster, isRefusing: isRefusing, areAllHeard: missing.isEmpty)
+        let verb = missing.count == 1 ? "is" : "are"
+        let besides = isRefusing && !missing.isEmpty ? ", and \(named(missing)) \(verb) not heard" : ""
+        var found: [Finding] = []
+        func add(_ words: String) { found.append(Finding(.diskFails, isSilence: isRefusing, words)) }
+        if let failure = node.storageFailure { add("\(failure.words) at this tracker\(besides): \(own)") }
         let others = failing.filter { $0 != cluster.life.id }
-        if !others.isEmpty {
-            let words = isRefusing ? ": announces are refused" : ": a vote is missing"
-            found.append(Finding(.diskFails, isSilence: isRefusing, "the disk fails at \(named(others))\(words)"))
+        if !others.isEmpty { add("the disk fails at \(named(others))\(besides): \(theirs)") }
+        // Where others have to be there first, room on a disk would not help.
+        let awaited = cluster.isForming ? cluster.voters.count : needed
+        return (found, areWhy: isRefusing && !isCutOff && heard.count >= awaited)
+    }
+
+    /// What comes of disks that fail, as is said of this tracker's own and of another's.
+    private static func loss(
+        _ cluster: ClusterStatus, isRefusing: Bool, areAllHeard: Bool
+    ) -> (own: String, theirs: String) {
+        guard isRefusing else {
+            return ("its vote is missing; the others store what is announced", "a vote is missing")
         }
+        let hasMaster = cluster.master != nil || cluster.trackers.contains { $0.role == .master }
+        if !cluster.isServing, !hasMaster {
+            let words = "no election can end, for too few trackers can store their promise"
+            return (words, words)
+        }
+        // The votes of those that are down are awaited, so what is announced may wait rather than be refused.
+        let words = "too few trackers can store what is announced"
+        guard areAllHeard else { return (words, words) }
+        return ("announces are refused: too few trackers can store them", "announces are refused")
     }
 
     private static func drops(_ count: UInt64) -> [Finding] {

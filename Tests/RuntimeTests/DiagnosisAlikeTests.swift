@@ -58,11 +58,33 @@ struct DiagnosisAlikeTests {
         ) {
             var full = DiagnosisTests.Case()
             (full.cluster.isServing, full.cluster.master, full.node.storageFailure) = (true, 3, .full)
-            var report = TrackerReport()
-            report.disk = .full
-            full.cluster.trackers[1].report = HeardReport(
-                life: full.cluster.trackers[1].life, report: report, heardAt: Instant(nanoseconds: 0),
-                clockDifference: 0)
+            full.fill(2)
+            return full
+        },
+        Trouble(
+            name: "one is down, and the disk of another is full",
+            words:
+                "the disk fails at tracker 2, and tracker 3 is not heard: "
+                + "too few trackers can store what is announced",
+            text:
+                "the disk fails at tracker 2, and tracker 3 is not heard: "
+                + "too few trackers can store what is announced",
+            refusal: .notServing
+        ) {
+            var full = DiagnosisTests.Case(up: [1, 2])
+            (full.cluster.isServing, full.cluster.master, full.node.role) = (true, 1, .master)
+            full.fill(2)
+            return full
+        },
+        Trouble(
+            name: "full disks, and no master",
+            words: "disk full at this tracker: no election can end, for too few trackers can store their promise",
+            text: "disk full at this tracker: no election can end, for too few trackers can store their promise",
+            refusal: .notServing
+        ) {
+            var full = DiagnosisTests.Case()
+            (full.node.storageFailure, full.node.role) = (.full, .candidate)
+            full.fill(2)
             return full
         },
     ]
@@ -114,6 +136,9 @@ struct DiagnosisAlikeTests {
             let health = try await fetch("/healthz", from: console.address)
             #expect(health.status == 503)
             #expect(health.text == "\(made.node.role.rawValue)\n\(trouble.words)\n")
+            let metrics = try await fetch("/metrics", from: console.address).text
+            #expect(metrics.contains("swarmkeeper_silent 1\n"))
+            #expect(metrics.contains("swarmkeeper_finding{code=\"\(finding.code)\"} 1\n"))
             let answer = try await fetch("/announce?\(exampleQuery)", from: http.address).text
             let words = "tracker cannot answer now: \(trouble.words); try again later"
             #expect(answer.contains("14:failure reason\(words.utf8.count):\(words)"), "\(answer)")

@@ -28,6 +28,16 @@ struct DiagnosisTests {
             }
         }
 
+        /// Another tracker has said that its disk is full.
+        mutating func fill(_ id: UInt32) {
+            let place = Int(id) - 1
+            var report = TrackerReport()
+            report.disk = .full
+            cluster.trackers[place].report = HeardReport(
+                life: cluster.trackers[place].life, report: report, heardAt: Instant(nanoseconds: 0),
+                clockDifference: 0)
+        }
+
         var found: [Finding] { Diagnosis.findings(node, cluster, bus: bus, tally: tally) }
         var reasons: [String] { found.filter(\.isSilence).map(\.text) }
         var warnings: [String] { found.filter { !$0.isSilence }.map(\.text) }
@@ -110,10 +120,7 @@ struct DiagnosisTests {
             full.warnings == [
                 "disk full at this tracker: its vote is missing; the others store what is announced"
             ])
-        var report = TrackerReport()
-        report.disk = .full
-        full.cluster.trackers[1].report = HeardReport(
-            life: Life(id: 2, incarnation: 2), report: report, heardAt: Instant(nanoseconds: 0), clockDifference: 0)
+        full.fill(2)
         #expect(
             full.reasons == [
                 "disk full at this tracker: announces are refused: too few trackers can store them",
@@ -124,6 +131,92 @@ struct DiagnosisTests {
         #expect(alone.reasons == ["disk full: announces are refused until they can be stored"])
         alone.node.role = .failed
         #expect(alone.reasons == ["the disk failed, and nobody can say what is on it"])
+    }
+
+    @Test
+    func `one that is down and one whose disk is full are two that cannot store`() {
+        let words = "tracker 3 is not heard: too few trackers can store what is announced"
+        var full = Case(up: [1, 2])
+        (full.cluster.isServing, full.cluster.master) = (true, 1)
+        // One alone is not enough.
+        #expect(full.found == [])
+        full.fill(2)
+        #expect(full.reasons == ["the disk fails at tracker 2, and \(words)"])
+        #expect(full.warnings == [])
+        // As the other one says it.
+        var own = Case(up: [1, 2])
+        (own.cluster.isServing, own.cluster.master, own.node.storageFailure) = (true, 2, .full)
+        #expect(own.reasons == ["disk full at this tracker, and \(words)"])
+        #expect(own.warnings == [])
+        // In survivor mode those that are down have no vote.
+        own.fill(2)
+        (own.cluster.mode, own.cluster.voters) = (.survivor, [1, 2])
+        #expect(
+            own.reasons == [
+                "disk full at this tracker: announces are refused: too few trackers can store them",
+                "the disk fails at tracker 2: announces are refused",
+            ])
+        // Of five, three are left that can.
+        var five = Case(up: [1, 2])
+        (five.cluster.isServing, five.cluster.master, five.cluster.voters) = (true, 1, [1, 2, 3, 4, 5])
+        for id in [4, 5] as [UInt32] {
+            five.cluster.trackers.append(
+                TrackerView(
+                    life: Life(id: id, incarnation: 1), role: .slave, epoch: .zero, silence: .zero, position: .start,
+                    agreement: .same, hasFullState: true, hasVote: true))
+        }
+        five.fill(2)
+        #expect(five.reasons == [] && five.warnings == ["the disk fails at tracker 2: a vote is missing"])
+        // A disk of one that has no vote takes none.
+        five.cluster.voters = [1, 2, 3]
+        five.cluster.trackers[1].report = nil
+        five.fill(4)
+        #expect(five.reasons == [] && five.warnings == ["the disk fails at tracker 4: a vote is missing"])
+    }
+
+    @Test
+    func `where too few can store a promise, that comes before the election that it keeps from its end`() {
+        let words = "no election can end, for too few trackers can store their promise"
+        let election = "there is no master: an election is under way"
+        var full = Case(up: [1, 2])
+        full.node.storageFailure = .full
+        full.fill(2)
+        let found = [
+            "disk full at this tracker, and tracker 3 is not heard: \(words)",
+            "the disk fails at tracker 2, and tracker 3 is not heard: \(words)",
+        ]
+        #expect(full.reasons == found + [election])
+        // Another cluster on the same network is no cause of that.
+        full.bus.refusals = [BusRefusal(sender: "10.0.0.7", reason: .otherCluster, count: 1, silentSeconds: 1)]
+        #expect(full.reasons == found + [election] && full.warnings.count == 1)
+        // All are there.
+        var all = Case()
+        (all.node.storageFailure, all.node.role) = (.full, .candidate)
+        all.fill(2)
+        #expect(all.reasons.first == "disk full at this tracker: \(words)")
+        // Where enough can store, the election ends.
+        var one = Case(up: [1, 2, 3])
+        one.fill(2)
+        #expect(one.reasons == [election] && one.warnings == ["the disk fails at tracker 2: a vote is missing"])
+    }
+
+    @Test
+    func `where too few are heard, or not all at the first start, room on a disk would not help`() {
+        var lone = Case(up: [1])
+        lone.node.storageFailure = .full
+        #expect(lone.reasons.first == "no majority (1 of 3): trackers 2 and 3 are not heard")
+        #expect(lone.reasons.count == 2 && lone.warnings == [])
+        var first = Case(up: [1, 2])
+        (first.cluster.isForming, first.node.storageFailure) = (true, .full)
+        #expect(first.reasons.first == "waits for tracker 3: all members have to be up once, at one time")
+        first.cluster.trackers[2].role = .newcomer
+        first.fill(2)
+        #expect(first.reasons.first?.hasPrefix("disk full at this tracker: no election can end") == true)
+        // Who is cut off does not know whether the others are there.
+        var lost = Case(up: [1])
+        (lost.bus.isConnected, lost.node.storageFailure) = (false, .full)
+        #expect(lost.reasons.first == "the bus is lost")
+        #expect(!lost.found.contains { $0.text.contains("not heard") })
     }
 
     @Test
