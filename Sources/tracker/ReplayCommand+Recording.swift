@@ -3,6 +3,7 @@
 import ArgumentParser
 import Foundation
 import Primitives
+import Settings
 import Simulator
 import TrackerLogic
 import Wire
@@ -10,6 +11,11 @@ import Wire
 extension ReplayCommand {
     /// Refuses what only a seed has.
     func checkRecordings() throws {
+        let isThere = FileManager.default.fileExists(atPath:)
+        if let seed = subjects.first(where: { UInt64($0) != nil && !isThere($0) }) {
+            throw ValidationError(
+                "\(seed) is a seed, and one seed is replayed at a time: write `tracker replay \(seed)` alone")
+        }
         let given =
             options.given
             + [
@@ -22,7 +28,7 @@ extension ReplayCommand {
         if !given.isEmpty {
             throw ValidationError("a recording is replayed as it is: leave out \(given.joined(separator: ", "))")
         }
-        for path in subjects where !FileManager.default.fileExists(atPath: path) {
+        for path in subjects where !isThere(path) {
             throw ValidationError("\"\(path)\" is neither a seed nor a file with a recording")
         }
     }
@@ -51,21 +57,16 @@ extension ReplayCommand {
         if let svg {
             let diagram = story.diagram(
                 from: Self.time(from), until: Self.time(until), hasKeepalives: keepalives)
-            try Self.write(Data(diagram.svg().utf8), to: svg)
+            try Self.write(Array(diagram.svg().utf8), to: svg)
         }
-        if let pcap { try Self.write(Data(story.capture.bytes), to: pcap) }
+        if let pcap { try Self.write(story.capture.bytes, to: pcap) }
         if !story.isAsRecorded || !story.broken.isEmpty { throw Failure(.failed, nil) }
     }
 
     private static func recording(_ path: String) throws(Failure) -> Recording {
-        let data: Data
-        do {
-            data = try Data(contentsOf: URL(filePath: path))
-        } catch {
-            throw Failure(.system, "\(path) cannot be read: \(error.localizedDescription)")
-        }
+        let bytes = try Failure.telling(.system) { try BoundedFile.read(path, atMost: Recording.maxByteCount) }
         do throws(RecordingUnreadable) {
-            return try Recording([UInt8](data))
+            return try Recording(bytes)
         } catch {
             switch error {
             case .notARecording: throw Failure(.usage, "\(path) is no recording of a tracker")
@@ -117,6 +118,7 @@ extension ReplayCommand {
             var program: String
             var steps: Int
             var difference: Int?
+            var missingBytes: Int?
         }
 
         struct Broken: Encodable {
@@ -135,7 +137,8 @@ extension ReplayCommand {
             recordings = story.parts.map {
                 Part(
                     tracker: story.names[$0.place], life: String($0.life.incarnation, radix: 16), program: $0.program,
-                    steps: $0.steps, difference: $0.difference?.step)
+                    steps: $0.steps, difference: $0.difference?.step,
+                    missingBytes: $0.missingByteCount > 0 ? $0.missingByteCount : nil)
             }
             violations = story.broken.map {
                 Broken(

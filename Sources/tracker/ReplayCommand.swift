@@ -1,8 +1,8 @@
 // `tracker replay`.
 
 import ArgumentParser
-import Foundation
 import Primitives
+import Settings
 import Simulator
 
 /// `tracker replay`.
@@ -353,19 +353,14 @@ struct ReplayCommand: AsyncParsableCommand {
         if let svg {
             let diagram = result.diagram(
                 of: run, from: Self.time(from), until: Self.time(until), hasKeepalives: keepalives)
-            try Self.write(Data(diagram.svg().utf8), to: svg)
+            try Self.write(Array(diagram.svg().utf8), to: svg)
         }
-        if let pcap { try Self.write(Data(result.capture.bytes), to: pcap) }
+        if let pcap { try Self.write(result.capture.bytes, to: pcap) }
     }
 
-    static func write(_ data: Data, to path: String) throws(Failure) {
-        do {
-            try data.write(to: URL(filePath: path))
-        } catch {
-            throw Failure(
-                .system,
-                "\(path) cannot be written: \(error.localizedDescription); is its folder there, and writable?")
-        }
+    /// Writes a diagram or a capture; what keeps it from that is told with the file's name.
+    static func write(_ bytes: [UInt8], to path: String) throws(Failure) {
+        try Failure.telling(.system) { try WrittenFile.write(bytes, to: path) }
     }
 
     private struct Document: Encodable {

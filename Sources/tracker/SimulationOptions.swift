@@ -15,15 +15,17 @@ struct SimulationOptions: ParsableArguments {
             valueName: "name"))
     var profile: String?
 
+    /// Of any number, so that a second one is refused, and does not silently replace the first.
     @Option(
+        name: .customLong("stress"),
         help: ArgumentHelp(
             "Stress beyond what a seed draws: \(Run.stressNames.joined(separator: ", ")).",
             valueName: "name"))
-    var stress: String?
+    var stresses: [String] = []
 
     /// What `--stress` was called before; still understood.
     @Option(name: .customLong("ground"), help: .hidden)
-    var formerStress: String?
+    var formerStresses: [String] = []
 
     @Option(help: ArgumentHelp("Trackers, 1 to 30; drawn from the seed if not given.", valueName: "number"))
     var nodes: Int?
@@ -36,14 +38,19 @@ struct SimulationOptions: ParsableArguments {
 
     /// The stress that was asked for, by its present name.
     private var chosenStress: String? {
-        let name = stress ?? formerStress
+        let name = (stresses + formerStresses).first
         return name == "stray" ? "duplicates" : name
     }
 
     func validate() throws {
-        if formerStress != nil { Terminal.errors.write("note: --ground is called --stress now\n") }
-        if (stress ?? formerStress) == "stray" {
+        if !formerStresses.isEmpty { Terminal.errors.write("note: --ground is called --stress now\n") }
+        let named = stresses + formerStresses
+        if named.contains("stray") {
             Terminal.errors.write("note: the stress \"stray\" is called \"duplicates\" now\n")
+        }
+        if named.count > 1 {
+            let flags = named.map { "--stress \($0)" }.joined(separator: " ")
+            throw ValidationError("\(flags): a run is under one stress; write one of them")
         }
         if swarm {
             let given = [

@@ -43,6 +43,22 @@ struct StrangeFileTests {
         #expect(isOver)
     }
 
+    @Test func `a file that cannot be written says what, why and what to do`() throws {
+        let file = try directory.write("taken", "old, and longer")
+        try WrittenFile.write(Array("new".utf8), to: file)
+        #expect(try BoundedFile.read(file, atMost: 100) == Array("new".utf8))
+        let places = [
+            (directory.path(""), "this is a directory; name a file in it"),
+            (directory.path("none/a.svg"), "its directory is not there; make it, or check the path"),
+            (file + "/a.svg", "a file is in the way, where a directory is named; check the path"),
+            ("/dev/full", "the disk is full; make room, or name a file elsewhere"),
+        ]
+        for (path, words) in places {
+            let error = #expect(throws: TextFileError.self) { try WrittenFile.write([1], to: path) }
+            #expect(error?.description == "\(path): \(words)")
+        }
+    }
+
     @Test func `a pipe among the torrents is left out`() async throws {
         #expect(mkfifo(directory.path("a.torrent"), 0o600) == 0)
         let place = directory.path("")

@@ -584,6 +584,15 @@ class Simulating(CommandLineTest):
         for words in ["waits after step 201", "201.time", "9999.wake.0 came to nothing"]:
             self.assertIn(words, program.words)
 
+    def test_a_cluster_may_have_no_clients(self):
+        self.assertEqual(self.run_program("replay", "1", "--quiet", "--clients", "0").status, 0)
+
+    def test_what_cannot_be_written_is_told_with_cause_and_way_out(self):
+        for flag in ["--svg", "--pcap"]:
+            program = self.run_program("replay", "1", "--quiet", flag, self.directory)
+            self.assertEqual(program.status, SYSTEM, program.words)
+            self.assertIn(f"{self.directory}: this is a directory; name a file in it\n", program.words)
+
     def test_what_names_no_run_is_refused(self):
         for command, word in [
             (["replay"], "no run is named"), (["replay", "--words", "seed=1&profile=paxo"], "no profile"),
@@ -592,6 +601,9 @@ class Simulating(CommandLineTest):
             (["replay", "1", "--what-if", "5.melt.2"], "which nobody can do"),
             (["replay", "1", "--what-if", "9.net", "--what-if", "5.net"], "in the order of their steps"),
             (["replay", "1", "--swarm", "--what-if", "5.net"], "--what-if"),
+            (["replay", "1", "2"], "1 is a seed, and one seed is replayed at a time"),
+            (["replay", "1", "--stress", "lossy", "--stress", "crashes"], "--stress lossy --stress crashes"),
+            (["simulate", "--count", "1", "--stress", "lossy", "--stress", "crashes"], "one stress"),
         ]:
             with self.subTest(command=command):
                 self.assertFails(USAGE, *command, words=[word])

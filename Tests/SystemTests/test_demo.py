@@ -72,6 +72,12 @@ class Demo(TrackerTest):
         wait_until(lambda: (self.view(3) or {}).get("isServing"), 60, lambda: self.view(3))
         self.assertEqual(self.announce(3, "--port", "9999")["seeders"], 1)
 
+    def test_whoever_tries_what_it_says_sees_one_peer_at_two_trackers(self):
+        hints = re.findall(r"^ +\S+ (announce udp://.*)$", self.told(), re.MULTILINE)
+        answers = [self.run_program(*hint.split(), "--json", within=60) for hint in hints]
+        self.assertEqual([answer.status for answer in answers], [0, 0], [answer.words for answer in answers])
+        self.assertEqual([len(json.loads(answer.output)["peers"]) for answer in answers], [0, 1])
+
     def test_an_interrupt_ends_everything(self):
         directory = re.search(r"all they keep is in (\S+),", self.told())[1]
         self.assertTrue(os.path.isdir(directory))

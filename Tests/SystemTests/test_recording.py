@@ -161,6 +161,22 @@ class OneTracker(TrackerTest):
         self.assertEqual(status, 2, words)
         self.assertIn("is no recording", words)
         self.assertEqual(replay(self.directory / "missing")[0], 2)
+        status, _, words = replay(self.directory)
+        self.assertEqual(status, 74, words)
+        self.assertIn("this is a directory", words)
+
+    def test_what_is_left_of_a_copy_is_replayed(self):
+        place = self.place()
+        tracker = self.serve(place)
+        self.announce(tracker)
+        tracker.kill()
+        whole = (place.data / "recording").read_bytes()
+        part = self.directory / "part"
+        # An upload that broke off.
+        part.write_bytes(whole[:1_000_000])
+        status, _, words = replay(part)
+        self.assertEqual(status, 0, words)
+        self.assertIn(f"the last {len(whole) - 1_000_000} bytes", words)
 
     def figures(self, tracker):
         return json.loads(tracker.get("/api/v1/status"))["recording"]

@@ -22,6 +22,8 @@ public struct RecordedStory: Sendable {
         public var steps = 0
         /// The first step whose effects were others, counted from 1, and when that was.
         public var difference: (step: Int, time: Instant, text: String)?
+        /// Bytes that the file lacks at its end.
+        public var missingByteCount: Int
         /// Whether the last step has no effects on record: the life ended in it.
         public var endedInStep = false
         /// The last step told, with nothing behind it on record.
@@ -82,7 +84,11 @@ public struct RecordedStory: Sendable {
         var lives = order.map {
             StoryLife(recordings[$0], place: ids.firstIndex(of: recordings[$0].life.id) ?? 0, clock)
         }
-        parts = lives.map { Part(place: $0.place, life: $0.recording.life, program: $0.recording.program) }
+        parts = lives.map {
+            Part(
+                place: $0.place, life: $0.recording.life, program: $0.recording.program,
+                missingByteCount: $0.recording.missingByteCount)
+        }
         while let number = lives.indices.filter({ lives[$0].next != nil }).min(by: { lives[$0].at < lives[$1].at }) {
             if let moment, lives[number].at > moment { break }
             guard let step = lives[number].step() else { continue }
@@ -107,8 +113,10 @@ public struct RecordedStory: Sendable {
             }
             lives[number].advance()
             if lives[number].next == nil {
-                let text = lives[number].recording.endedInOrder ? "stops in good order" : "its recording ends"
-                let kind: History.Kind = lives[number].recording.endedInOrder ? .stopped : .died
+                let recording = lives[number].recording
+                let isEnd = recording.endedInOrder && recording.missingByteCount == 0
+                let text = isEnd ? "stops in good order" : "its recording ends"
+                let kind: History.Kind = isEnd ? .stopped : .died
                 teller.history.transitions.append(History.Transition(time: time, node: place, kind: kind, text: text))
                 trace.show(place, "-")
                 trace.line(time, .lives, of: place, text)
@@ -141,7 +149,10 @@ public struct RecordedStory: Sendable {
     public var verdicts: [String] {
         parts.map { part in
             let who = "\(names[part.place]), life \(String(part.life.incarnation, radix: 16))"
-            let end = part.endedInStep ? "; the life ended in the last of them" : ""
+            let end =
+                part.missingByteCount > 0
+                ? "; its file is cut off, and what was in the last \(part.missingByteCount) bytes is not told"
+                : part.endedInStep ? "; the life ended in the last of them" : ""
             guard let difference = part.difference else {
                 return "\(who): effects: the same in \(part.steps) steps\(end)"
             }

@@ -19,7 +19,7 @@ public enum RecordingUnreadable: Error, Sendable, Hashable {
     case notARecording
     /// They are of another version of the format.
     case otherVersion(UInt32)
-    /// They are cut, or their header is damaged.
+    /// Their header, or the image of the state, is damaged.
     case damaged
     /// No image of the state is whole: the state was too large for the ring, or the life too short.
     case noImage
@@ -27,6 +27,9 @@ public enum RecordingUnreadable: Error, Sendable, Hashable {
 
 /// A recording that is read: the tracker as it was, and the steps from there on.
 public struct Recording: Sendable {
+    /// No file with one is larger.
+    public static let maxByteCount = RecordingFormat.headerByteCount + RecordingFormat.maxRingByteCount
+
     private let bytes: [UInt8]
     private let ringByteCount: Int
     /// Whose it is.
@@ -39,6 +42,8 @@ public struct Recording: Sendable {
     public let program: String
     /// Whether the life ended as it should.
     public let endedInOrder: Bool
+    /// How many bytes a copy of it lacks at the end: it was cut off, and what lay there is not replayed.
+    public let missingByteCount: Int
     /// The tracker before the first step that is replayed.
     public let node: TrackerNode
     /// Both clocks then.
@@ -48,7 +53,7 @@ public struct Recording: Sendable {
 
     /// Reads a recording.
     ///
-    /// - Parameter bytes: a file as a tracker leaves or copies it, whole or torn at its end.
+    /// - Parameter bytes: a file as a tracker leaves or copies it, whole or torn at its end, or what is left of one.
     /// - Throws: `RecordingUnreadable`; never traps, whatever the bytes are.
     public init(_ bytes: [UInt8]) throws(RecordingUnreadable) {
         let span = bytes.span.bytes
@@ -58,9 +63,9 @@ public struct Recording: Sendable {
         let version = UInt32(truncatingIfNeeded: word(RecordingFormat.Place.version))
         guard version == RecordingFormat.version else { throw .otherVersion(version) }
         let ring = word(RecordingFormat.Place.ringByteCount)
-        guard ring == UInt64(bytes.count - RecordingFormat.headerByteCount), ring >= 4096, ring % 8 == 0 else {
-            throw .damaged
-        }
+        let held = UInt64(bytes.count - RecordingFormat.headerByteCount)
+        guard ring >= max(held, 4096), ring <= RecordingFormat.maxRingByteCount, ring % 8 == 0 else { throw .damaged }
+        missingByteCount = Int(ring - held)
         self.bytes = bytes
         ringByteCount = Int(ring)
         life = Life(
@@ -128,7 +133,8 @@ public struct Recording: Sendable {
     private static func frame(_ bytes: [UInt8], _ ring: Int, _ position: UInt64, _ tail: UInt64) -> Frame? {
         let left = ring - Int(position % UInt64(ring))
         let place = RecordingFormat.headerByteCount + ring - left
-        guard position < tail, left >= 8 else { return nil }
+        guard position < tail, left >= 8, place + RecordingFormat.frameHeaderByteCount <= bytes.count
+        else { return nil }
         let span = bytes.span.bytes
         let count = Int(truncatingIfNeeded: span.u32(at: place).byteSwapped)
         guard let kind = RecordingFormat.Kind(rawValue: span.u32(at: place + 4).byteSwapped) else { return nil }
@@ -136,7 +142,8 @@ public struct Recording: Sendable {
             return Frame(kind: .filler, payload: place..<place, next: position + UInt64(left))
         }
         let whole = RecordingFormat.frameHeaderByteCount + RecordingFormat.padded(count)
-        guard count >= 0, count <= RecordingFormat.maxPayload(ring), whole <= left, position + UInt64(whole) <= tail
+        guard count >= 0, count <= RecordingFormat.maxPayload(ring), whole <= left, position + UInt64(whole) <= tail,
+            place + whole <= bytes.count
         else {
             return nil
         }

@@ -25,6 +25,8 @@ enum RecordingFormat {
     static let frameHeaderByteCount = 16
     /// Clocks, digest and its seal.
     static let stepHeaderByteCount = 32
+    /// No ring is larger, whatever a header says.
+    static let maxRingByteCount = 1 << 30
     /// Bytes of a program's version.
     static let versionByteCount = 32
 

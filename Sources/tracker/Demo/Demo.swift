@@ -155,7 +155,7 @@ struct Demo {
             Open a console in a browser: each shows the whole cluster. In another terminal, try:
               \(program) status --console 127.0.0.1:\(consolePort(1))
               \(program) announce udp://127.0.0.1:\(udpPort(1))/announce \(hash) --left 0
-              \(program) announce udp://127.0.0.1:\(udpPort(2))/announce \(hash)
+              \(program) announce udp://127.0.0.1:\(udpPort(2))/announce \(hash) --port 6882
               \(program) handover 1 --console 127.0.0.1:\(consolePort(1)) --console 127.0.0.1:\(consolePort(2)) \
             --console 127.0.0.1:\(consolePort(3))
               kill -9 PROCESS     (of the master: another takes over, and nothing that was answered is lost)
