@@ -87,7 +87,8 @@ public enum PlantedBug: String, CaseIterable, Sendable {
     case abortedRevived
     /// A voter that has refused an entry takes it when it comes again.
     case attemptIgnored
-    /// An entry that an earlier master may have decided is given up when it cannot be stored.
+    /// An entry that an earlier master may have decided is given up when it cannot be stored anew, also by a master
+    /// who has it.
     case inheritedGivenUp
     /// An empty entry is never given up, though nobody has stored the one in whose place it is: with all disks full,
     /// nobody is told.
@@ -108,8 +109,6 @@ public enum PlantedBug: String, CaseIterable, Sendable {
     case impatientExpiry
     /// A slave tells its clients the configured interval, and not the one that is decided.
     case intervalOfOne
-    /// A state that was fetched counts as written before it is.
-    case durableTooEarly
 
     // Voters.
 

@@ -98,6 +98,7 @@ extension TrackerNode {
         }
         candidate.note(message.epoch.round)
         neighbours[place].epoch = message.epoch
+        neighbours[place].promised = max(neighbours[place].promised, message.epoch)
         if has(.lowerMasterStays), phase == .master, message.epoch > candidate.epoch { return }
         if message.destination != .all {
             // It hears this node.
@@ -164,6 +165,12 @@ extension TrackerNode {
         neighbours[place].hasFullState = keepalive.hasFullState
         if keepalive.hasFullState { neighbours[place].memory.isForgetful = false }
         let sender = neighbours[place].life
+        if phase == .master, !isQuorumMode, keepalive.role == .slave || keepalive.role == .master,
+            neighbours[place].promised < candidate.epoch
+        {
+            // It follows another master, or is one: what it was let in for was an old word, and it does not vote here.
+            neighbours[place].follower.welcomedIn = .zero
+        }
         if keepalive.role == .master {
             masterHeard(sender, epoch, keepalive.position, now, &effects)
             settleOldVote(keepalive.position, sender, epoch, now, &effects)

@@ -43,7 +43,7 @@ extension TrackerNode {
         guard entry.header.attempt >= following.attempt || has(.attemptIgnored) else {
             // It has said no to this one, or to all of its time; that may have been lost. What is being written may
             // come to be stored.
-            if !log.stores(entry), mayAcknowledge(epoch) {
+            if mayRefuse(entry), mayAcknowledge(epoch) {
                 send(.error(ballot, .cannotStore), to: sender, &effects)
             }
             return
@@ -56,7 +56,7 @@ extension TrackerNode {
             return
         }
         if adoptOwnVoteAsDecided(against: entry) { return historyDiverged(now, &effects) }
-        if let old = log.pending, old.header.index == index, old.header.epoch == epoch, !log.stores(old),
+        if let old = log.pending, old.header.index == index, old.header.epoch == epoch, mayRefuse(old),
             mayAcknowledge(epoch)
         {
             // It has waited for the disk, and another attempt takes its place: it never will be there.
@@ -74,6 +74,14 @@ extension TrackerNode {
     private func mayAcknowledge(_ epoch: Epoch) -> Bool {
         (acceptor.durableEpoch >= epoch || has(.okBeforePromise))
             && (promise.epoch == epoch || has(.prepareAfterPromise)) && mayVote
+    }
+
+    /// Whether a voter may say that it has nothing where an entry was to be: what all say so of is given up.
+    ///
+    /// What it has stored of an earlier attempt may yet be decided; so may what an earlier master has left in the same
+    /// place (quorum mode), which may be the same requests.
+    private func mayRefuse(_ entry: Entry) -> Bool {
+        !log.stores(entry) && !(isQuorumMode && log.storesOlder(than: entry))
     }
 
     // MARK: - Writing
@@ -123,7 +131,7 @@ extension TrackerNode {
         if phase == .master {
             if ballot.epoch == candidate.epoch { ownWriteFailed(entry, now, &effects) }
         } else if let following = office.following, following.isWelcomed, following.epoch == ballot.epoch,
-            mayAcknowledge(ballot.epoch), office.isBusUp, ballot.index > state.index, !log.stores(entry)
+            mayAcknowledge(ballot.epoch), office.isBusUp, ballot.index > state.index, mayRefuse(entry)
         {
             // It said that it will not have this one: so it does not take it if it comes again.
             office.raiseAttempt(to: ballot.attempt + 1)
@@ -136,7 +144,9 @@ extension TrackerNode {
         // It stays what is voted on; or an empty one is under way in its place.
         if proposer.proposed == entry.header.ballot { log.accept(entry) }
         // What it has stored of an earlier attempt, perhaps late, it has.
-        if !log.stores(entry) { proposer.errorReceived(from: admission.id, entry.header.ballot) }
+        if !log.stores(entry) || has(.inheritedGivenUp) {
+            proposer.errorReceived(from: admission.id, entry.header.ballot)
+        }
     }
 
     // MARK: - Applying

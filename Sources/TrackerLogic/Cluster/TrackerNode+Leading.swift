@@ -192,7 +192,8 @@ extension TrackerNode {
 
     private mutating func countVotes(_ now: ClockReading, _ effects: inout Effects) {
         guard proposer.hasVotes else { return }
-        proposer.countRefusers(votingElectorate)
+        // In a group the others have heard what it holds, and bring it in anew where nothing is decided in its place.
+        if !isGroup { proposer.countRefusers(votingElectorate) }
         let isLone = !policy.hasBus && !isQuorumMode || has(.commitBeforeQuorum)
         switch isLone ? proposer.decision(of: admission.id) : proposer.decision(votingElectorate) {
         case .open: break

@@ -149,7 +149,9 @@ extension TrackerNode {
             merging.gathered(by: state.index + 2)
         }
         let isIdle = gathering.isEmpty && proposer.isIdle
-        switch merging.wanted(applied: state.index, isIdle: isIdle, now: now.monotonic, pause: retryPause) {
+        let next = merging.wanted(
+            applied: state.index, isIdle: isIdle, isEmptying: isBeginningEmpty, now: now.monotonic, pause: retryPause)
+        switch next {
         case .nothing: break
         case .chunk(let number): send(.fetchChunk(number), to: source, epoch: candidate.epoch, &effects)
         case .done(let outcome):

@@ -85,9 +85,9 @@ extension TrackerNode {
         beginEmptyWhenAllHadLeft(voters)
         broadcast(.coordinator(at: state.position), &effects)
         for voter in voters where voter.life != life { welcomeVoter(voter, now, &effects) }
-        if isQuorumMode, state.members.isEmpty {
-            gathering.append(.setMembers(policy.members))
-        }
+        // An inherited entry may name the voters, and this tracker may have been told of others: it names them only
+        // where that one is decided and has not (`proposeNext`).
+        if isForming, inherited == nil { gathering.append(.setMembers(policy.members)) }
         intervalUnderWay = 0
         if let inherited {
             intervalUnderWay = inherited.interval ?? 0

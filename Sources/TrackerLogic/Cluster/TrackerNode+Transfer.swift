@@ -162,7 +162,7 @@ extension TrackerNode {
 
     /// Writes all of the state in the place of what the record held.
     private mutating func writeEverything(_ effects: inout Effects) {
-        log.beginWritingEverything(claiming: has(.durableTooEarly) ? state.index : nil)
+        log.beginWritingEverything()
         let chunks = (0..<state.chunkCount).map { state.takeChunk($0) }
         persist(.replaceAll(chunks: chunks), .everything(index: state.index), &effects)
     }

@@ -104,6 +104,12 @@ package struct EntryLog: Sendable, Hashable {
         durablePending?.position == entry.position || writing?.position == entry.position
     }
 
+    /// Whether the disk has what an earlier master has left at an entry's place: the next one may find it there.
+    package func storesOlder(than entry: Entry) -> Bool {
+        guard let old = durablePending?.header else { return false }
+        return old.index == entry.header.index && old.epoch < entry.header.epoch
+    }
+
     /// The entry that was accepted could certainly not be written.
     package mutating func dropPending() { pending = durablePending }
 
@@ -189,9 +195,7 @@ package struct EntryLog: Sendable, Hashable {
         writesResumeAt = nil
     }
 
-    /// - Parameter index: what counts as durable though it is not: a planted mistake.
-    package mutating func beginWritingEverything(claiming index: UInt64? = nil) {
-        if let index { durableThrough = max(durableThrough, index) }
+    package mutating func beginWritingEverything() {
         fullStateWrites += 1
         needsEverything = false
         writesResumeAt = nil

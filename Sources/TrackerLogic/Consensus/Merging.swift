@@ -168,17 +168,21 @@ package struct Merging: Sendable, Equatable {
     /// - Parameters:
     ///   - applied: the last entry that is applied.
     ///   - isIdle: whether nothing is gathered, and no entry is under way.
+    ///   - isEmptying: whether this side's swarms are still to go: a merge without the other's does not end before. The
+    ///     entry that empties them may never be decided, and the other would have given up what it knew.
     ///   - now: the monotonic clock.
     ///   - pause: between two questions for one chunk.
     /// - Returns: a chunk to ask for, or the outcome when all is decided here.
-    package mutating func wanted(applied: UInt64, isIdle: Bool, now: Instant, pause: Duration) -> NextRequest {
+    package mutating func wanted(
+        applied: UInt64, isIdle: Bool, isEmptying: Bool = false, now: Instant, pause: Duration
+    ) -> NextRequest {
         guard let work, work.updates.isEmpty else { return .nothing }
         guard work.isComplete else {
             if let askedAt = work.askedAt, now - askedAt < pause { return .nothing }
             self.work?.askedAt = now
             return .chunk(work.chunk)
         }
-        guard isIdle || applied >= work.lastIndex else { return .nothing }
+        guard isIdle || applied >= work.lastIndex, work.hasSwarms || !isEmptying else { return .nothing }
         if mergedChains.count >= Merging.maxMergedCount { mergedChains.removeFirst() }
         mergedChains.append(work.position.chain)
         cancel()

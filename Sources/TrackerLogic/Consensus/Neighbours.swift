@@ -12,6 +12,8 @@ struct Neighbour: Sendable, Hashable {
     var isUp = true
     /// The epoch of its last message.
     var epoch = Epoch.zero
+    /// The greatest epoch of its messages: those of a life only rise, so it hears no master of a lower one.
+    var promised = Epoch.zero
     var role = ClusterRole.newcomer
     var hasFullState = false
     private(set) var progress = Progress()
@@ -348,6 +350,7 @@ extension Neighbour: Archived {
         heardAt.walk(&archive)
         isUp.walk(&archive)
         epoch.walk(&archive)
+        promised.walk(&archive)
         role.walk(&archive)
         hasFullState.walk(&archive)
         progress.position.walk(&archive)

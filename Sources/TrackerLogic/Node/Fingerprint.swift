@@ -222,6 +222,7 @@ extension TrackerNode {
             // The rest is a master's, and begins anew with each.
             guard phase == .master else { continue }
             print.absorb(neighbour.follower.welcomedIn == candidate.epoch)
+            if !isQuorumMode { print.absorb(neighbour.promised < candidate.epoch) }
             print.absorb(neighbour.memory.confirmedIn == candidate.epoch)
             print.absorb(neighbour.memory.isForgetful)
             print.absorb(neighbour.follower.isDropped)

@@ -11,7 +11,7 @@ import Wire
 /// part of it. Tables are indexed anew, and what follows from the configuration is made of it.
 extension TrackerNode {
     /// Of the bytes; another one is not read.
-    static let imageVersion: UInt32 = 2
+    static let imageVersion: UInt32 = 3
 
     /// All that this tracker is.
     ///

@@ -196,6 +196,42 @@ struct ClientRulesTests {
         #expect(trio[3].state.table.contains(.numbered(1), Self.client) == crashes)
     }
 
+    /// Both trackers leave in good order, tracker 1 as the last, which has served alone.
+    ///
+    /// Tracker 2 is elected by both. Until the entry that empties the swarms is on its disk it may die, and then what
+    /// tracker 1 has granted is to be found there (seed 8000366 of `rotating`).
+    @Test func `rule 22: who is merged without its swarms keeps them until the master's are gone`() throws {
+        // Nothing of a log is kept, so that whoever lacks entries has to merge.
+        var trio = Trio.serving(.classic, count: 2) { $1.tailCount = 0 }
+        try trio.announce(Self.client, at: 2)
+        for id: UInt32 in [2, 1] {
+            trio.command(id, .drain)
+            trio.run(.seconds(20))
+            trio.crash(id)
+        }
+        trio.start(1)
+        trio.run(.seconds(20))
+        #expect(!trio[1].state.table.contains(.numbered(1), Self.client), "it begins without swarms")
+        try trio.announce(Self.other, at: 1)
+        #expect(trio[1].state.table.contains(.numbered(1), Self.other))
+        trio.command(1, .drain)
+        trio.run(.seconds(20))
+        trio.crash(1)
+
+        trio.forget()
+        trio.holdMessages { if case .answer = $0.body { true } else { false } }
+        trio.start(1)
+        trio.start(2)
+        for _ in 0..<400 where trio.held.isEmpty { trio.run(.milliseconds(50)) }
+        #expect(trio.held.first?.to == 2)
+        trio.holdWrites(2)
+        trio.releaseMessages()
+        #expect(trio.masters == [2])
+        #expect(!trio.said(by: 2) { $0 == .fetchChunk(0) }.isEmpty)
+        trio.run(.milliseconds(500))
+        #expect(trio[1].state.table.contains(.numbered(1), Self.other))
+    }
+
     // MARK: - Rule 24: replies are right
 
     @Test func `rule 24: a connection id that one tracker has issued is good at every other`() throws {

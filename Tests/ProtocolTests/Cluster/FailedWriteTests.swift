@@ -76,6 +76,26 @@ import Wire
         }
     }
 
+    /// Seed 8100698 of `disks`, as it was once: a group's master gave an entry up that nobody could store, and told
+    /// its client; the next master had heard the request, too, and had it decided.
+    @Test func `in a group nobody is told before an empty entry is decided, though nobody can store that`() throws {
+        var trio = Trio.serving { $1.cluster.entry = .group }
+        try trio.announce(Self.client, at: 3)
+        trio.run(.seconds(1))
+        for id: UInt32 in [1, 2, 3] { trio.failWrites(id, .full) }
+        for id: UInt32 in [3, 2, 1] { try trio.announce(Self.other, at: id) }
+        trio.run(.seconds(3))
+        #expect(trio.replies(to: Self.other).isEmpty)
+        trio.crash(3)
+        for id: UInt32 in [1, 2] { trio.failWrites(id, nil) }
+        trio.run(.seconds(5))
+        #expect(trio.masters == [2])
+        // The empty entry may have come to be stored since: it is one or the other, and said once.
+        let isStored = trio[2].state.table.contains(.numbered(1), Self.other)
+        let replies = try trio.replies(to: Self.other).map { try TrackerReply($0.payload, isIPv6: false) }
+        #expect(replies.map(\.errorText) == [isStored ? nil : Refusal.notStored.clientText])
+    }
+
     /// Seed 5001339 of `refusals`, as it was once: a master gave up what its own disk still had of an earlier attempt,
     /// told the client that it is nowhere, and proposed nothing any more.
     @Test func `what was stored in one attempt is not given up because nobody can store the next`() throws {
@@ -115,6 +135,38 @@ import Wire
         trio.run(.seconds(4))
         #expect(trio.replies(to: Self.other).count == 1)
         #expect(try trio.announce(.v4(3), at: 3) != nil)
+    }
+
+    /// All disks are full, but for what tracker 3 has stored as the master before.
+    @Test func `what an earlier master has left on one disk is not given up by the next one`() throws {
+        var trio = Trio.serving()
+        try trio.announce(Self.client, at: 3)
+        trio.run(.seconds(1))
+        trio.holdMessages { letter in
+            switch letter.body {
+            case .prepare: true
+            case .forward: letter.to == 2
+            default: false
+            }
+        }
+        #expect(try trio.announce(Self.other, at: 1) == nil)
+        trio.cutOff(3)
+        for _ in 0..<100 where trio.masters != [2] { trio.run(.milliseconds(50)) }
+        trio.mend(3)
+        trio.run(.seconds(3))
+        #expect(trio.masters == [2])
+        for id: UInt32 in [1, 2, 3] { trio.failWrites(id, .full) }
+        trio.drop { if case .prepare = $0.body { true } else { false } }
+        trio.holdMessages { _ in false }
+        trio.deliver { _ in true }
+        trio.run(.seconds(6))
+        for id: UInt32 in [1, 2, 3] { trio.failWrites(id, nil) }
+        trio.crash(2)
+        trio.run(.seconds(10))
+        #expect(trio.masters == [3])
+        let isStored = trio[3].state.table.contains(.numbered(1), Self.other)
+        let replies = try trio.replies(to: Self.other).map { try TrackerReply($0.payload, isIPv6: false) }
+        #expect(replies.map(\.errorText) == [isStored ? nil : Refusal.notStored.clientText])
     }
 
     /// Who says that it cannot store a further attempt would be counted among those who have none.

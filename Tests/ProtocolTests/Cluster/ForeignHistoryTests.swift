@@ -46,6 +46,27 @@ import Wire
         #expect(trio.ids.filter(trio.isAlive).allSatisfy { trio[$0].state.table.contains(.numbered(1), .v4(1)) })
     }
 
+    /// It would be waited for, and does not vote, for it hears its own master (seed 8000545 of `lowest`).
+    @Test(arguments: [ClusterProfile.classic, .rotating, .lowest])
+    func `who was let in for an old word, and follows another, is not waited for`(_ profile: ClusterProfile) throws {
+        var trio = Trio(profile)
+        for id: UInt32 in 1...3 { trio.start(id) }
+        trio.run(.seconds(8))
+        let master = try #require(trio.masters.first)
+        let lone: UInt32 = master == 2 ? 1 : 2
+        let other = 6 - master - lone
+        let hello = try #require(trio.said(by: other) { if case .hello = $0 { true } else { false } }.first)
+        trio.cutOff(lone)
+        trio.forget()
+        trio.run(.seconds(10))
+        #expect(Set(trio.masters) == [master, lone] && trio.epoch(lone) > trio.epoch(master))
+        let word = try #require(
+            trio.said(by: other) { if case .keepalive(let said) = $0 { said.role == .slave } else { false } }.last)
+        trio.tell(lone, hello.body, from: other, in: hello.message.epoch)
+        trio.tell(lone, word.body, from: other, in: word.message.epoch)
+        #expect(try trio.announce(.v4(7), at: lone) != nil)
+    }
+
     /// No entry comes to take the place of what it voted for, and clients would wait for the merge when one does, long
     /// after all is well (seed 1049 of `rotating`).
     @Test func `a vote of an epoch that is over is merged while nobody asks for anything`() throws {

@@ -192,6 +192,31 @@ struct VoteRulesTests {
         #expect(refusals == ["tracker 4 does not follow, or is not in sync yet"])
     }
 
+    /// It may have been told of others itself.
+    @Test func `rule 16: a master that inherits the first voters does not name them anew`() throws {
+        var trio = Trio()
+        trio.holdMessages { isOK($0.body) }
+        for id in trio.ids { trio.start(id) }
+        for _ in 0..<200 where !trio.held.contains(where: { $0.from == 2 }) { trio.run(.milliseconds(50)) }
+        // The voters are on all disks, and nobody knows that they are decided.
+        #expect(trio.masters == [3])
+        #expect(trio.held.contains { $0.from == 2 })
+        trio.crash(3)
+        trio.drop { _ in true }
+        trio.holdMessages { _ in false }
+        trio.forget()
+        trio.run(.seconds(8))
+        #expect(trio.masters == [2])
+        #expect(trio[2].state.members == [1, 2, 3])
+        for letter in trio.said(by: 2, where: isPrepare) {
+            guard case .prepare(let entry, _) = letter.body, entry.header.index > 1 else { continue }
+            var cursor = UpdateCursor(entry.header)
+            while let update = try cursor.next(entry.bytes) {
+                if case .setMembers = update { Issue.record("entry \(entry.header.index) names the voters again") }
+            }
+        }
+    }
+
     // MARK: - Rule 17: a transfer is whole
 
     @Test func `rule 17: a state that is fetched is one state, whatever is decided meanwhile`() throws {

@@ -219,6 +219,20 @@ import Wire
         #expect(merging.hasMerged(Self.position) == isDone)
     }
 
+    /// The entry that empties this side's swarms may never be decided, and the other's are of account then.
+    @Test(arguments: [(false, true, false), (false, false, true), (true, true, true)])
+    func `where the other's swarms do not count, it is not done before this side's are gone`(
+        _ hasSwarms: Bool, _ isEmptying: Bool, _ isDone: Bool
+    ) {
+        var merging = Self.merging(hasSwarms: hasSwarms)
+        merging.take([])
+        _ = merging.chunkReceived(.none(1, at: 20), from: Self.source)
+        let next = merging.wanted(
+            applied: 100, isIdle: true, isEmptying: isEmptying, now: .at(0), pause: Self.pause)
+        #expect((Self.outcome(next) != nil) == isDone)
+        #expect(merging.hasMerged(Self.position) == isDone)
+    }
+
     @Test func `it is not done before its last chunk has come`() {
         var merging = Self.merging()
         merging.take([])
