@@ -78,6 +78,32 @@ struct ElectionTests {
         #expect(watch.serves(1, at: at(102)) == nil)
     }
 
+    // MARK: - The budget
+
+    /// At which master the budget is spent, of those at these places, one each 100 ms; nil where it is not.
+    private func spent(by places: [Int], on bus: SimulatedBus) -> Int? {
+        var budget = ElectionBudget(nil, trackers: 7, hasOneHistory: true, isNoisy: false)
+        budget.fault(at: at(100), until: at(110))
+        return places.indices.first {
+            let time = at(101) + .milliseconds(Int64($0) * 100)
+            return budget.serves(UInt32(places[$0] + 1), in: places[$0], on: bus, at: time) != nil
+        }
+    }
+
+    @Test
+    func `only rivals that do not hear each other may each have the role once more`() {
+        var bus = SimulatedBus(count: 7, options: SimulatedBusOptions(), seed: 1)
+        #expect(spent(by: [4, 5, 4, 5], on: bus) == 3)
+        bus.block(from: 4, to: 5, until: at(110))
+        #expect(spent(by: [4, 5, 4, 5], on: bus) == 3)
+        bus.block(from: 5, to: 4, until: at(110))
+        #expect(spent(by: [4, 5, 4, 5], on: bus) == nil)
+        #expect(spent(by: [4, 5, 4, 5, 4], on: bus) == 4)
+        #expect(spent(by: [4, 5, 4, 5, 6, 6], on: bus) == 5)
+        #expect(spent(by: [0, 1, 0, 1], on: bus) == 3)
+        #expect(spent(by: [4, 4, 4, 4], on: bus) == 3)
+    }
+
     // MARK: - Small clusters
 
     @Test

@@ -62,6 +62,15 @@ struct RunTests {
         }
     }
 
+    /// Visitors and people at consoles draw whose passkey they take; seeds 1 and 9 trapped there.
+    @Test(arguments: Array(0..<20) as [UInt64])
+    func `a cluster without clients runs to its end`(_ seed: UInt64) {
+        var run = Run(seed: seed)
+        run.clients = 0
+        #expect(run.scenario.options.clientCount == 0)
+        #expect(run.scenario.run().violations.isEmpty)
+    }
+
     @Test func `what differs from the seed is in the scenario`() {
         var run = Run(seed: 5, profile: .classic, nodes: 4, seconds: 9)
         run.clients = 3

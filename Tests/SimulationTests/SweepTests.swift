@@ -37,8 +37,8 @@ struct SweepTests {
         }
     }
 
-    /// Each with the rule: mistakes of the logic (the first ten), and of checkers, which knew too little of what was
-    /// under way.
+    /// Each with the rule: mistakes of the logic (the first fourteen), and of checkers, which knew too little of what
+    /// was under way.
     ///
     /// A later change of the logic may make another run of a seed: then it proves no more than any other.
     @Test(
@@ -49,6 +49,8 @@ struct SweepTests {
             (5_000_154, .rotating, .conjunctions, .talkIsBounded),
             (5_001_148, .rotating, .duplicates, .answeredSurvives), (6_001_382, .lowest, .stops, .answeredSurvives),
             (6_001_426, .paxos, .members, .electionsAreFew), (7_000_781, .classic, .refusals, .waitingAreAnswered),
+            (8_000_366, .rotating, .stops, .mergeTakesTheLatest), (8_000_545, .lowest, .partitions, .healedIsOne),
+            (8_100_698, .paxos, .disks, .abortedStaysAborted), (8_200_445, .paxos, .misconfigured, .votersAreChosen),
             (6_000_695, .classic, .refusals, .quorumDecides),
             (6_001_701, .classic, .conjunctions, .numbersHaveReasons),
             (1348, .classic, .slips, .replyIsRight),
@@ -58,6 +60,7 @@ struct SweepTests {
             (5_000_012, .classic, .laggards, .preferredIsElected),
             (5_000_016, .lowest, .damaged, .stopEmptiesSwarms), (5_001_641, .lowest, .groups, .numbersHaveReasons),
             (5_001_869, .classic, .conjunctions, .talkIsBounded),
+            (8_100_271, .lowest, .damaged, .numbersHaveReasons),
             (5_000_863, .classic, .scrapes, .mergeTakesTheLatest),
             (5_001_147, .lowest, .refusals, .mergeTakesTheLatest),
             (5_000_513, .rotating, .scrapes, .readsAreConfirmed),
@@ -66,6 +69,10 @@ struct SweepTests {
             (3_000_019, .classic, .laggards, .preferredIsElected), (3_000_024, .classic, .laggards, .candidatesEndSoon),
             (3_000_058, .classic, .laggards, .candidatesEndSoon), (3_000_037, .lowest, .laggards, .candidatesEndSoon),
             (3_000_000, .paxos, .laggards, .preferredIsElected), (3_000_114, .paxos, .laggards, .preferredIsElected),
+            (5_000_021, .rotating, .refusals, .requestsAreKept), (5_000_053, .rotating, .refusals, .healedIsAnswered),
+            (8_100_315, .rotating, .stops, .peopleAreTold), (8_100_335, .classic, .conjunctions, .mergeTakesTheLatest),
+            (8_000_648, .paxos, .damaged, .electionsAreFew), (8_001_291, .paxos, .partitions, .electionsAreNeeded),
+            (8_200_023, .classic, .laggards, .preferredIsElected),
         ] as [(UInt64, Profile, Stress, Invariant)])
     func `seeds that broke a promise once keep it`(
         _ seed: UInt64, _ profile: Profile, _ stress: Stress, _ rule: Invariant

@@ -214,12 +214,30 @@ struct WorldTests {
         var bus = bus(options)
         bus.split(0b001, isOneWay: false, until: WorldTests.start + .seconds(100))
         bus.clog(from: 1, to: 2, until: WorldTests.start + .seconds(100))
-        bus.heal()
+        bus.heal(at: WorldTests.start)
         for sender in 0..<3 {
             for receiver in 0..<3 where receiver != sender {
                 let fate = bus.carry(from: sender, to: receiver, now: WorldTests.start)
                 #expect(fate.first.map { $0 <= WorldTests.start + bus.options.maxDelay } == true)
             }
         }
+    }
+
+    @Test
+    func `of a bus that is healed it is known until when its links did not work`() {
+        var bus = bus(count: 4)
+        let (over, healed) = (WorldTests.start + .seconds(1), WorldTests.start + .seconds(4))
+        bus.block(from: 0, to: 1, until: healed + .seconds(5))
+        bus.clog(from: 0, to: 2, until: healed + .seconds(5))
+        bus.slow(from: 0, to: 3, by: .seconds(1), until: healed + .seconds(5))
+        bus.block(from: 1, to: 2, until: over)
+        bus.heal(at: healed)
+        for other in 1...3 {
+            #expect(!bus.isClear(between: 0, and: other, now: healed - .milliseconds(1)))
+            #expect(bus.isClear(between: other, and: 0, now: healed))
+        }
+        #expect(!bus.isClear(between: 1, and: 2, now: over - .milliseconds(1)))
+        #expect(bus.isClear(between: 1, and: 2, now: over))
+        #expect(bus.isClear(between: 2, and: 3, now: WorldTests.start))
     }
 }

@@ -39,22 +39,32 @@ struct Aborts: Sendable {
     }
 
     /// A master gives an entry up, and nothing is decided in its place: no voter may have it on its disk, in whatever
-    /// attempt.
+    /// attempt, or what an earlier master has left there, which may be the same requests.
+    ///
+    /// In a group none is given up so: the others have heard what it holds, and may bring it in anew.
     ///
     /// Survivor mode: it has not itself; whoever cannot be heard has no vote.
     private func checkNowhere(_ index: UInt64, _ step: borrowing Step, _ scene: inout Scene) {
+        guard step.view.position.index < index else { return }
         let proposals = scene.nodes[step.node].proposals
         let latest = proposals.last { $0.header.index == index && $0.header.updateCount > 0 }
         // What is left of an earlier master is given up by nobody.
         guard let latest, latest.header.epoch == proposals.last?.header.epoch else { return }
+        if scene.isGroup {
+            scene.violate(
+                .abortedStaysAborted, at: step.time,
+                "\(scene.name(step.node)) gives entry \(index) up, and the others have heard what it holds")
+        }
         for node in scene.nodes.indices {
             guard node == step.node || scene.promises.abortsAreFinal,
                 let life = scene.nodes[node].lastView?.life, step.view.voters.contains(life.id),
-                scene.nodes[node].disk.written(index)?.chain == latest.chain
+                let found = scene.nodes[node].disk.written(index),
+                found.chain == latest.chain || found.ballot.epoch < latest.header.epoch
             else { continue }
+            let what = found.chain == latest.chain ? "it" : "another"
             scene.violate(
                 .abortedStaysAborted, at: step.time,
-                "\(scene.name(step.node)) gives entry \(index) up, and \(scene.name(node)) has it on its disk")
+                "\(scene.name(step.node)) gives entry \(index) up, and \(scene.name(node)) has \(what) on its disk")
         }
     }
 

@@ -99,6 +99,21 @@ extension Checks {
         }
     }
 
+    /// Whether a tracker leaves in good order: it writes the last of its record, or ends at once.
+    ///
+    /// What it says does not tell: without a bus nobody hears its LEAVE, so it does not say it. Where it has no bus at
+    /// all (`isAlone`), its last write is all of its record.
+    static func leaves(_ effects: borrowing Effects, isAlone: Bool) -> Bool {
+        if effects.observations.contains(.drained) { return true }
+        return effects.persists.contains { write in
+            switch write.change {
+            case .promise(let promise): promise.leftInOrder
+            case .replaceAll: isAlone
+            case .append, .saveChunk, .trim: false
+            }
+        }
+    }
+
     /// Whether a tracker says that it has become master.
     static func isMaster(_ effects: borrowing Effects) -> Bool {
         effects.observations.contains { if case .becameMaster = $0 { true } else { false } }

@@ -198,7 +198,7 @@ struct MergeSides: Sendable {
             }
             guard let other = given[source], other.position == answered else { continue }
             given[source] = nil
-            let hasSwarms = !hasEmptied[step.node] && !leftInOrder.contains(life)
+            let hasSwarms = !(hasEmptied[step.node] && leftInOrder.contains(life))
             judge(state, own, other, hasSwarms: hasSwarms, step, &scene)
         }
     }

@@ -33,7 +33,8 @@ struct Merges: Sendable {
 
     /// What has been said of peers, in any history (survivor mode).
     private var words: [PeerWords] = []
-    /// For each tracker, the stops that it has applied since it last took a state over (survivor mode).
+    /// For each tracker, the stops that it has applied since it last took a state over, and still remembers (survivor
+    /// mode).
     private var stops: [[PeerWords]]
     /// For each tracker, how far it has the state of another that it is taking in (survivor mode).
     private var merged: [Merged]
@@ -61,7 +62,7 @@ struct Merges: Sendable {
                 checkMerged(source, step, &scene)
             }
         }
-        if !scene.promises.hasOneHistory { noteStops(step) }
+        if !scene.promises.hasOneHistory { noteStops(step, scene) }
     }
 
     /// A value is applied for the first time, in some history.
@@ -151,7 +152,8 @@ struct Merges: Sendable {
         return nil
     }
 
-    private mutating func noteStops(_ step: borrowing Step) {
+    private mutating func noteStops(_ step: borrowing Step, _ scene: Scene) {
+        let interval = scene.nodes[step.node].configuration.interval
         for entry in step.applied {
             let header = entry.header
             var cursor = UpdateCursor(header)
@@ -159,6 +161,14 @@ struct Merges: Sendable {
                 // The stop of a whole cluster leaves nothing of its swarms, and so no word on who had left them.
                 if case .emptyShard(let shard) = update, let table = step.table {
                     stops[step.node].removeAll { table.shard(of: $0.infoHash) == shard }
+                }
+                // A stop is remembered for as long as a silent peer is, by the time of this history. Whoever merges it
+                // may have decided nothing for so long, and still have the peer.
+                if case .expire(let shard, let seenBefore, _) = update, let table = step.table {
+                    stops[step.node].removeAll {
+                        $0.stoppedAt < seenBefore && $0.stoppedAt + interval <= header.time.seconds
+                            && table.shard(of: $0.infoHash) == shard
+                    }
                 }
                 guard let announced = Announced(update), announced.event == .stopped else { continue }
                 let stop = PeerWords(

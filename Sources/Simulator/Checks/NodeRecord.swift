@@ -34,7 +34,7 @@ struct NodeRecord: Sendable {
     /// The epochs that it led and stood for when last asked.
     var led: Epoch?
     var stood: Epoch?
-    /// When it last heard each of the others.
+    /// When it last heard from each of the others what was for it, or for all.
     var heardAt: [Instant]
     /// Updates that its clients wait for, in the order of the log.
     var expectedReplies: [ExpectedReply] = []

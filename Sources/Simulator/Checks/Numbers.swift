@@ -237,7 +237,11 @@ struct Numbers: Sendable {
         guard message.isFor(before.life), isHeard(message, step, before, scene), !Numbers.stands(effects) else {
             return
         }
-        let isOut = step.view.isFenced || step.view.life.id != before.life.id
+        // Who is stopped, and leaves in the same step, is not fenced any more: it has told its operator of the refusal.
+        let hasLeft = effects.messages.contains { $0.body == .leave }
+        let isOut =
+            step.view.isFenced || step.view.life.id != before.life.id
+            || hasLeft && effects.observations.contains(.joinRefused(refusal))
         if let master = seat.followed, !before.isFenced {
             let isOfMaster = master == message.sender && seat.followedIn == message.epoch
             guard isOfMaster != isOut, !Numbers.suspects(effects) else { return }

@@ -167,19 +167,12 @@ struct Requests: Sendable {
         let isExcused = effects.observations.contains { observation in
             switch observation {
             // Whoever fetches the state will not see what was decided of its requests.
-            case .transferBegan, .drained, .storageFailed, .voteFailed: true
+            case .transferBegan, .storageFailed, .voteFailed: true
             default: false
             }
         }
-        // Who leaves has waited for as long as it could; one that is alone writes the last of its record then.
-        let leaves = effects.persists.contains {
-            switch $0.change {
-            case .promise(let promise): promise.leftInOrder
-            case .replaceAll: scene.promises.diskDecides
-            case .append, .saveChunk, .trim: false
-            }
-        }
-        if isExcused || leaves { return }
+        // Who leaves has waited for as long as it could.
+        if isExcused || Checks.leaves(effects, isAlone: scene.promises.diskDecides) { return }
         scene.violate(
             .requestsAreKept, at: step.time,
             "\(before.waitingRequests) requests waited at \(scene.name(step.node)), \(step.view.waitingRequests) are "

@@ -176,7 +176,7 @@ extension Rule {
         case .durableBeforeSaid:
             [
                 .epochFromMemory, .promiseForgotten, .amnesiacVotes, .answerBeforeDurable, .electionBeforeDurable,
-                .ownVoteBeforeDurable, .okBeforeDurable, .okBeforePromise, .wholeTooEarly, .durableTooEarly,
+                .ownVoteBeforeDurable, .okBeforeDurable, .okBeforePromise, .wholeTooEarly,
                 .writtenBeforeStart,
             ]
         case .oneLifePerID: [.idGivenTwice]

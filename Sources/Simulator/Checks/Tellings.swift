@@ -18,6 +18,8 @@ struct Tellings: Sendable {
         var changes: [UInt64] = []
         /// Replies to connects, and errors over UDP.
         var (connects, errors) = (0 as UInt64, 0 as UInt64)
+        /// Announces and scrapes that it has answered itself, over UDP and HTTP.
+        var (announces, scrapes) = (0 as UInt64, 0 as UInt64)
         /// Requests over HTTP that it has given up because they had waited for too long.
         var givenUp = 0 as UInt64
         /// Whether anybody has asked over HTTP, whose refusals count as errors in part.
@@ -143,15 +145,24 @@ struct Tellings: Sendable {
         if step.kind == .request { tellers[step.node].hasVisitors = true }
         // Nothing else comes with time but that it leaves.
         if step.kind == .deadline, !scene.isGroup, !effects.answers.isEmpty,
-            !effects.messages.contains(where: { $0.body == .leave })
+            !Checks.leaves(effects, isAlone: scene.promises.diskDecides)
         {
             tellers[step.node].givenUp += UInt64(effects.answers.count { $0.content == .failure(.notServing) })
         }
         for reply in effects.replies.datagrams {
             switch effects.replies.action(of: reply) {
             case 0: tellers[step.node].connects += 1
+            case 1: tellers[step.node].announces += 1
+            case 2: tellers[step.node].scrapes += 1
             case 3: tellers[step.node].errors += 1
             default: break
+            }
+        }
+        for answer in effects.answers {
+            switch answer.content {
+            case .announce: tellers[step.node].announces += 1
+            case .scrape: tellers[step.node].scrapes += 1
+            case .failure: break
             }
         }
         guard let completed = tellers[step.node].completed, step.view.position != before.position else { return }
@@ -170,6 +181,13 @@ struct Tellings: Sendable {
         let teller = tellers[node]
         if counters.connects != teller.connects {
             return "counts \(counters.connects) connects, and has answered \(teller.connects)"
+        }
+        // Where replies are swallowed, those who wait for them say so.
+        if counters.announces < teller.announces {
+            return "counts \(counters.announces) announces, and has answered \(teller.announces)"
+        }
+        if counters.scrapes < teller.scrapes {
+            return "counts \(counters.scrapes) scrapes, and has answered \(teller.scrapes)"
         }
         if teller.hasVisitors ? counters.errors < teller.errors : counters.errors != teller.errors {
             return "counts \(counters.errors) errors, and has sent \(teller.errors)"

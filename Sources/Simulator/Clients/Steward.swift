@@ -103,7 +103,7 @@ struct Steward: Sendable {
     ///   - state: of the tracker that he asks.
     ///   - torrents: that have files.
     ///   - directory: the operator's torrent files.
-    ///   - clients: whose passkeys he gives out.
+    ///   - clients: whose passkeys he gives out; where there are none, one of a client that there is not.
     /// - Returns: a change, or the next part of one.
     mutating func draw(
         _ state: ReplicatedState, _ torrents: [InfoHash], _ directory: [SimulatedFile], clients: Int
@@ -203,7 +203,7 @@ struct Steward: Sendable {
         let expected = expected(kept?.changedAt)
         if kept != nil, random.oneIn(3) { return .removeAccount(name: name, expected: expected) }
         if var account = kept?.account, random.oneIn(2) {
-            account.passkey = random.oneIn(4) ? nil : Workload.passkey(random.below(clients))
+            account.passkey = random.oneIn(4) ? nil : Workload.passkey(random.below(max(1, clients)))
             return .putAccount(account, expected: expected)
         }
         let role = AccountRole.allCases[random.below(4)]

@@ -57,7 +57,8 @@ extension World {
     /// A visit that is something else than most.
     private mutating func takeWhims(_ number: Int, _ request: inout ClientRequest) {
         var random = RandomStream(seed: whims[number].next())
-        if random.oneIn(2) { request.passkey = Workload.passkey(random.below(2 * options.clientCount)) }
+        // Without clients it is one that nobody has been given.
+        if random.oneIn(2) { request.passkey = Workload.passkey(random.below(max(1, 2 * options.clientCount))) }
         if random.oneIn(3) { request.source = AddressPlan.visitor(number, isIPv6: true) }
         switch request.content {
         case .announce(var announce):

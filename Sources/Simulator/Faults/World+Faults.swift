@@ -300,7 +300,7 @@ extension World {
                 end(over, at: now)
             }
         }
-        bus.heal()
+        bus.heal(at: now)
         endWhatIfs()
         network = .healed
         for node in nodes.indices where connectivity[node].isThere {

@@ -80,6 +80,14 @@ package struct SimulatedBus: Sendable {
         }
 
         private mutating func hits(_ perMille: Int) -> Bool { perMille > 0 && random.below(1000) < perMille }
+
+        /// Trouble that is not over ends.
+        mutating func heal(at time: Instant) {
+            blockedUntil = min(blockedUntil, time)
+            cloggedUntil = min(cloggedUntil, time)
+            slowUntil = min(slowUntil, time)
+            lastArrival = Instant(nanoseconds: 0)
+        }
     }
 
     package var options: SimulatedBusOptions
@@ -122,13 +130,20 @@ package struct SimulatedBus: Sendable {
         links[sender * count + receiver].blockedUntil = time
     }
 
-    /// Whether all that two trackers say to each other arrives, and soon.
-    func isClear(between one: Int, and other: Int, now: Instant) -> Bool {
+    /// Whether all that two trackers say to each other arrives, and soon; of a time before, whether it has since then.
+    package func isClear(between one: Int, and other: Int, now: Instant) -> Bool {
         for place in [one * count + other, other * count + one] {
             let link = links[place]
             if link.blockedUntil > now || link.cloggedUntil > now || link.slowUntil > now { return false }
         }
         return true
+    }
+
+    /// Whether two trackers do not hear each other, in neither direction.
+    func isCut(between one: Int, and other: Int, now: Instant) -> Bool {
+        [one * count + other, other * count + one].allSatisfy {
+            links[$0].blockedUntil > now || links[$0].cloggedUntil > now
+        }
     }
 
     /// Whether a tracker does not hear somebody, or is not heard.
@@ -138,11 +153,12 @@ package struct SimulatedBus: Sendable {
         }
     }
 
-    /// A tracker hears everybody again, and is heard.
-    mutating func unblock(_ node: Int) {
+    /// A tracker hears everybody again, and is heard; until when it was not is still known.
+    mutating func unblock(_ node: Int, at time: Instant) {
         for other in 0..<count {
-            links[node * count + other].blockedUntil = Instant(nanoseconds: 0)
-            links[other * count + node].blockedUntil = Instant(nanoseconds: 0)
+            for place in [node * count + other, other * count + node] {
+                links[place].blockedUntil = min(links[place].blockedUntil, time)
+            }
         }
     }
 
@@ -155,9 +171,9 @@ package struct SimulatedBus: Sendable {
         links[sender * count + receiver].extraDelay = delay
     }
 
-    /// All works, from here on; what is on its way arrives.
-    package mutating func heal() {
+    /// All works, from here on, and what is on its way arrives; until when a link did not work is still known.
+    package mutating func heal(at time: Instant) {
         options = .healed
-        for place in links.indices { links[place] = Link(random: links[place].random) }
+        for place in links.indices { links[place].heal(at: time) }
     }
 }

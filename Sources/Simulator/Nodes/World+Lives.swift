@@ -145,7 +145,7 @@ extension World {
             tally.masters += 1
             if let id = nodes[node].inspection?.life.id {
                 judge(elections.serves(id, at: now))
-                if let excess = budget.serves(id, at: now) { violate(.electionsAreFew, excess) }
+                if let excess = budget.serves(id, in: node, on: bus, at: now) { violate(.electionsAreFew, excess) }
             }
             lastMasterAt = now
             settles(node)

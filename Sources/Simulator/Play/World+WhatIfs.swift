@@ -202,7 +202,7 @@ extension World {
         }
         if nodes[node].heldUntil > now { goOn(node) }
         if isCut {
-            bus.unblock(node)
+            bus.unblock(node, at: now)
             endLinks(of: node)
         }
         trace.line(now, .faults, of: node, "is woken by the player")

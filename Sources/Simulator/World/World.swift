@@ -187,7 +187,9 @@ struct World: Sendable {
         self.seed = seed
         self.profile = profile
         self.options = options
-        maxEvents = 400_000 + 100 * Int(options.coreLength.wholeSeconds) * options.nodeCount
+        // Each tracker steps by itself, and hears each other.
+        let each = options.nodeCount * (100 + 20 * options.nodeCount)
+        maxEvents = 400_000 + each * Int(options.coreLength.wholeSeconds)
         self.keepsHistory = keepsHistory
         self.player = player
         secret = ClusterSecret(mixed(seed &+ 1), mixed(seed &+ 2), mixed(seed &+ 3), mixed(seed &+ 4))
