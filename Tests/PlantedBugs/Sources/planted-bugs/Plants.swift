@@ -310,9 +310,6 @@ struct Plant: Sendable {
             Plant(.localExpiry, .statesAgree),
             Plant(.impatientExpiry, .expiryIsPatient),
             Plant(.intervalOfOne, .replyIsRight),
-            Plant(.durableTooEarly, .votersHoldFullState, .statesAgree, .logHasNoGap, within: 3000) {
-                $0.harden(.disks)
-            },
 
             Plant(.membersSwapped, .votersAreChosen, on: memberChanges),
             Plant(.membersBySight, .votersAreChosen),
