@@ -62,7 +62,9 @@ struct Merges: Sendable {
                 checkMerged(source, step, &scene)
             }
         }
-        if !scene.promises.hasOneHistory { noteStops(step, scene) }
+        if !scene.promises.hasOneHistory, !step.applied.isEmpty {
+            noteStops(step, interval: scene.nodes[step.node].configuration.interval)
+        }
     }
 
     /// A value is applied for the first time, in some history.
@@ -152,8 +154,7 @@ struct Merges: Sendable {
         return nil
     }
 
-    private mutating func noteStops(_ step: borrowing Step, _ scene: Scene) {
-        let interval = scene.nodes[step.node].configuration.interval
+    private mutating func noteStops(_ step: borrowing Step, interval: UInt32) {
         for entry in step.applied {
             let header = entry.header
             var cursor = UpdateCursor(header)

@@ -77,7 +77,7 @@ struct Scene: Sendable {
         case .persistFailed(let token, _): nodes[node].disk.noteCompletion(token, isWritten: false)
         case .messageReceived(let message):
             // Where all share a bus it hears what is for others, too: it leaves that alone, and does not count it.
-            guard let life = nodes[node].view?.life, message.isFor(life) else { break }
+            if case .one(let addressee) = message.destination, nodes[node].view?.life != addressee { break }
             if let sender = self.node(withID: message.sender.id) { nodes[node].heardAt[sender] = time }
         default: break
         }
