@@ -160,6 +160,29 @@ struct RecordingTests {
         return copies
     }
 
+    /// What fills a ring's end may be as short as eight bytes, and no whole frame.
+    @Test
+    func `the steps go on past the end of a ring, whatever is left there`() throws {
+        var ends: [Int: ClockReading] = [:]
+        var compared = 0
+        for extra in 0..<64 {
+            let byteCount = RecordingTests.small + RecordingTests.header + 8 * extra
+            let all = Scenario(seed: 3, profile: .paxos).recordings(byteCount: byteCount)
+            for (life, bytes) in all.joined().enumerated() {
+                guard var recording = try? Recording(bytes) else { continue }
+                var end: ClockReading?
+                while let step = recording.next() { end = step.now }
+                guard let known = ends[life] else {
+                    ends[life] = end
+                    continue
+                }
+                #expect(end == known, "in a ring of \(byteCount) bytes")
+                compared += 1
+            }
+        }
+        #expect(compared > 100)
+    }
+
     @Test
     func `of a file that is cut off the steps before the cut replay`() throws {
         let all = Scenario(seed: 3, profile: .paxos).recordings(byteCount: RecordingTests.small + RecordingTests.header)

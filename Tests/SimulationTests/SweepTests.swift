@@ -72,7 +72,7 @@ struct SweepTests {
             (5_000_021, .rotating, .refusals, .requestsAreKept), (5_000_053, .rotating, .refusals, .healedIsAnswered),
             (8_100_315, .rotating, .stops, .peopleAreTold), (8_100_335, .classic, .conjunctions, .mergeTakesTheLatest),
             (8_000_648, .paxos, .damaged, .electionsAreFew), (8_001_291, .paxos, .partitions, .electionsAreNeeded),
-            (8_200_023, .classic, .laggards, .preferredIsElected),
+            (8_200_023, .classic, .laggards, .preferredIsElected), (8_300_154, .lowest, .laggards, .preferredIsElected),
         ] as [(UInt64, Profile, Stress, Invariant)])
     func `seeds that broke a promise once keep it`(
         _ seed: UInt64, _ profile: Profile, _ stress: Stress, _ rule: Invariant

@@ -47,10 +47,16 @@ extension World {
             else { return nil }
             let keepalive = nodes[other].configuration.cluster.keepalive
             for known in nodes.indices where known != other && connectivity[known].isThere {
-                let silence = now - checks.lastHeard(known, by: other)
+                let knownAt = checks.lastHeard(known, by: other)
+                let silence = now - knownAt
                 // Whoever was not heard for longer may be missed before the master is.
                 if silence > keepalive / 2 * 3 { return nil }
-                if silence > keepalive, known != node { heirs.hasMissedNone = false }
+                // The last keepalive may have come late: then the next one is lost before a whole one has passed.
+                if known != node, silence > keepalive - bus.options.maxDelay,
+                    !bus.isClear(between: known, and: other, now: knownAt)
+                {
+                    heirs.hasMissedNone = false
+                }
             }
             guard own.voters.contains(view.life.id) else { continue }
             heirs.candidates.append(ElectionWatch.Candidate(id: view.life.id, index: view.position.index))

@@ -133,8 +133,8 @@ public struct Recording: Sendable {
     private static func frame(_ bytes: [UInt8], _ ring: Int, _ position: UInt64, _ tail: UInt64) -> Frame? {
         let left = ring - Int(position % UInt64(ring))
         let place = RecordingFormat.headerByteCount + ring - left
-        guard position < tail, left >= 8, place + RecordingFormat.frameHeaderByteCount <= bytes.count
-        else { return nil }
+        // A filler may be as short as that.
+        guard position < tail, left >= 8, place + 8 <= bytes.count else { return nil }
         let span = bytes.span.bytes
         let count = Int(truncatingIfNeeded: span.u32(at: place).byteSwapped)
         guard let kind = RecordingFormat.Kind(rawValue: span.u32(at: place + 4).byteSwapped) else { return nil }
